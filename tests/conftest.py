@@ -1,0 +1,41 @@
+"""What every test shares: the visit counts of the rule tests, printed as a table when the tests are over."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+TABLES: dict[str, Counter[str]] = {}  # title -> counts, of this process
+
+
+@pytest.fixture
+def report_counts(request: pytest.FixtureRequest):
+    """A function that adds counts under a title, to be printed in the summary at the end of the run."""
+
+    def report(title: str, counts: Counter[str]) -> None:
+        TABLES.setdefault(title, Counter()).update(counts)
+
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of pytest-xdist hands its tables to the one that prints."""
+    workeroutput = getattr(session.config, "workeroutput", None)
+    if workeroutput is not None:
+        workeroutput["tables"] = json.dumps(TABLES)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error: object) -> None:
+    tables = json.loads(getattr(node, "workeroutput", {}).get("tables", "{}"))
+    for title, counts in tables.items():
+        TABLES.setdefault(title, Counter()).update(counts)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for title, counts in sorted(TABLES.items()):
+        terminalreporter.section(title)
+        for name, count in sorted(counts.items()):
+            terminalreporter.write_line(f"{count:>12,}  {name}")

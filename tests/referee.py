@@ -1,0 +1,469 @@
+"""A slow referee for Malilla, written from the rules text and from nothing else.
+
+In: a rule set (any object with the field names of RuleSet), dealing orders and plays as texts such as "7s".
+Out: legal actions, trick winners, points, match score, the end of a match, and what a seat cannot hold.
+It knows no card ids, no bit masks and nothing of `malilla_env`. Each step cites its paragraph of docs/RULES.md, and
+`visits` counts how often each branch of a paragraph was taken, so that a test can show that it met them all.
+
+A phase is a pair of methods, one that lists legal actions and one that carries an action out. Section 1 has
+one phase, "play"; actions are texts throughout, so that asks, bids and statements fit beside cards.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+SUITS = "shdc"
+FREE_DISCARDS = ("1.3.7 partner winning, void", "1.3.8", "1.3.6 optional")  # branches in which 1.3.8 speaks
+
+
+class Play(NamedTuple):
+    """A card on the table, with everything public that bore on its legality."""
+
+    seat: int
+    card: str
+    trick: tuple[tuple[int, str], ...]  # (seat, card) of this trick before it
+    suits_led: frozenset[str]  # in this hand, this trick's included once it is led
+    suits_played: frozenset[str]  # by any card of this hand so far
+
+
+class Laws:
+    """The part of the rules that looks at one trick: order, winner, duties. It holds no game."""
+
+    def __init__(self, rules) -> None:
+        self.rules = rules
+        self.teams: tuple[int, ...] = tuple(rules.teams)
+        self.num_seats = len(self.teams)  # 1.1.1
+        self.num_teams = len(set(self.teams))
+        # 1.1.2: the pack; 1.1.3: the order inside a suit; 1.1.4: what a card counts
+        self.pack = [rank + suit for suit in SUITS for rank in rules.rank_names if rank + suit not in rules.removed]
+        self.strength = {rank + suit: at for at, rank in enumerate(rules.rank_names) for suit in SUITS}
+        worth = dict(zip(rules.rank_names, rules.rank_points, strict=True))
+        self.points = {card: worth[card[0]] for card in self.pack}
+        self.malilla = rules.rank_names[-1]  # the top rank: the card that 1.3.8 protects
+        self.hand_size = len(self.pack) // self.num_seats  # 1.2.2
+
+    def partner(self, seat: int, other: int) -> bool:
+        return self.teams[seat] == self.teams[other]  # 1.1.1
+
+    def beats(self, card: str, best: str, trump: str) -> bool:
+        """1.3.9: whether `card`, played after `best` was winning, takes the trick over."""
+        if card[1] == best[1]:
+            return self.strength[card] > self.strength[best]
+        return card[1] == trump
+
+    def winning(self, trick: Sequence[tuple[int, str]], trump: str) -> tuple[int, str]:
+        """1.3.9: the seat and card that win the trick as it lies."""
+        seat, best = trick[0]
+        for other, card in trick[1:]:
+            if self.beats(card, best, trump):
+                seat, best = other, card
+        return seat, best
+
+    def legal(
+        self,
+        seat: int,
+        hand: Iterable[str],
+        trick: Sequence[tuple[int, str]],
+        trump: str,
+        suits_led: Iterable[str] = (),
+        suits_played: Iterable[str] = (),
+    ) -> tuple[list[str], str]:
+        """The cards of `hand` that may be played, and the branch of the rules that says so."""
+        hand = list(hand)
+        if not trick:
+            return hand, "1.3.1 lead: any card"
+        led = trick[0][1][1]
+        winner, best = self.winning(trick, trump)
+        # 1.3.7: duties hold against opponents, and against partner only by the parameter
+        partner_wins = self.partner(seat, winner)
+        bound = self.rules.climb_over_partner or not partner_wins
+        follow = [card for card in hand if card[1] == led]
+        if follow:
+            return self._following(follow, led, best, bound, trump)
+        if not bound:
+            return self._discard(hand, trump, suits_led, suits_played, "1.3.7 partner winning, void")
+        return self._void(hand, best, trump, suits_led, suits_played, partner_wins)
+
+    def _following(self, follow: list[str], led: str, best: str, bound: bool, trump: str) -> tuple[list[str], str]:
+        """1.3.2, and how far one must beat."""
+        if not bound:
+            return follow, "1.3.7 partner winning, follow only"
+        if best[1] != led:
+            return follow, "1.3.4 ruffed trick: any card of the led suit"
+        higher = [card for card in follow if self.strength[card] > self.strength[best]]  # 1.3.3
+        if not higher:
+            return follow, "1.3.2 follow, unable to beat"
+        return higher, "1.3.3 beat, trump led" if led == trump else "1.3.3 beat"
+
+    def _void(
+        self,
+        hand: list[str],
+        best: str,
+        trump: str,
+        suits_led: Iterable[str],
+        suits_played: Iterable[str],
+        partner_wins: bool,
+    ) -> tuple[list[str], str]:
+        """1.3.5 and 1.3.6: no card of the led suit, and bound to win if possible."""
+        over = " (climbing over partner)" if partner_wins else ""
+        trumps = [card for card in hand if card[1] == trump]
+        if not trumps:
+            return self._discard(hand, trump, suits_led, suits_played, "1.3.8 no trump, discard")
+        if best[1] != trump:
+            return trumps, "1.3.5 trump" + over
+        higher = [card for card in trumps if self.strength[card] > self.strength[best]]
+        if higher:
+            return higher, "1.3.5 overtrump" + over
+        if self.rules.undertrump == "forced":
+            return trumps, "1.3.6 forced undertrump" + over
+        if self.rules.undertrump == "optional":
+            return self._discard(hand, trump, suits_led, suits_played, "1.3.6 optional undertrump" + over)
+        # forbidden, softly: a discard that 1.3.8 allows, else a low trump (which comes before protected cards)
+        side = [card for card in hand if card[1] != trump]
+        free = [card for card in side if not self.is_protected(card, trump, suits_led, suits_played)]
+        if free:
+            return free, "1.3.6 forbidden undertrump" + over
+        if side:
+            return trumps, "1.3.6 a forbidden low trump comes before protected sevens" + over
+        return trumps, "1.3.6 forbidden undertrump, nothing else" + over
+
+    def _discard(
+        self, hand: list[str], trump: str, suits_led: Iterable[str], suits_played: Iterable[str], why: str
+    ) -> tuple[list[str], str]:
+        """1.3.8: anything but a protected seven, unless there is nothing else."""
+        free = [card for card in hand if not self.is_protected(card, trump, suits_led, suits_played)]
+        if len(free) == len(hand):
+            return hand, why
+        if free:
+            return free, why + ", seven protected"
+        return hand, "1.3.8 nothing but protected sevens"
+
+    def is_protected(self, card: str, trump: str, suits_led: Iterable[str], suits_played: Iterable[str]) -> bool:
+        """1.3.8: a non-trump malilla whose suit is still locked."""
+        if card[0] != self.malilla or card[1] == trump or self.rules.protected == "off":
+            return False
+        return card[1] not in (suits_led if self.rules.protected == "led" else suits_played)
+
+
+class Referee:
+    """One match, from its first deal to its end. Dealing orders come from outside: `deal` waits for each."""
+
+    def __init__(
+        self,
+        rules,
+        order: Sequence[str],
+        dealer: int,
+        match_score: Sequence[int] | None = None,
+        laws: Laws | None = None,
+    ) -> None:
+        self.rules = rules
+        self.laws = laws or Laws(rules)
+        self.visits: Counter[str] = Counter()
+        self.match_score = list(match_score or [0] * self.laws.num_teams)
+        self.done = False
+        self.winner = -1  # a team
+        self.reneged = -1  # a seat
+        self.zapato = False
+        self.capote = False
+        self.hand_over = False  # a hand has ended, and the next one is not dealt yet
+        self.hand_number = 0
+        self.last_points: list[int] = []
+        self.last_tricks: list[int] = []
+        self.last_score_change: list[int] = []
+        self.deal(order, dealer)
+
+    # ---- 1.2 dealing and trump -------------------------------------------------------------------------------------
+
+    def deal(self, order: Sequence[str], dealer: int) -> None:
+        """Deal `order` (the cards in dealing order) and turn up the dealer's last card."""
+        laws = self.laws
+        if sorted(order) != sorted(laws.pack):
+            raise ValueError("a dealing order holds each card of the pack once")
+        self.dealer = dealer
+        self.hands: list[list[str]] = [[] for _ in range(laws.num_seats)]
+        for at, card in enumerate(order):  # 1.2.2: singly, the dealer's right first
+            self.hands[(dealer + 1 + at) % laws.num_seats].append(card)
+        self.turned = order[-1]  # 1.2.3
+        self.trump = self.turned[1]
+        self.log: list[Play] = []
+        self.trick: list[tuple[int, str]] = []
+        self.suits_led: set[str] = set()  # 1.3.10
+        self.suits_played: set[str] = set()
+        self.hand_points = [0] * laws.num_teams
+        self.tricks_won = [0] * laws.num_teams
+        self.leader = self.seat = (dealer + 1) % laws.num_seats  # 1.3.1
+        self.hand_over = False
+        self.last_winner = -1
+        self._turn_up_bonus()
+        self._legal: tuple[list[str], str] | None = None
+
+    def _turn_up_bonus(self) -> None:
+        """1.2.4: paid at once, unless it would reach the target."""
+        self.visits["1.1.2 a pack dealt"] += 1
+        self.visits["1.2.2 singly from the dealer's right"] += 1
+        self.score_at_deal = list(self.match_score)
+        self.bonus = self.waiting_bonus = 0
+        self.visits["1.2.3 turned up: " + self.turned[0]] += 1
+        if not self.rules.dealer_bonus:
+            self.visits["1.2.4 bonus off"] += 1
+            return
+        side, worth = self.laws.teams[self.dealer], self.laws.points[self.turned]
+        if self.match_score[side] + worth >= self.rules.target:
+            self.waiting_bonus = worth
+            self.visits["1.2.4 bonus waits"] += 1
+        else:
+            self.match_score[side] += worth
+            self.bonus = worth
+            self.visits["1.2.4 bonus paid" if worth else "1.2.4 no bonus: a card without points"] += 1
+
+    def next_dealer(self) -> int:
+        return (self.dealer + 1) % self.laws.num_seats  # 1.2.1
+
+    def next_hand(self, order: Sequence[str]) -> None:
+        """1.2.1: the deal passes to the right."""
+        if self.done or not self.hand_over:
+            raise ValueError("the next hand is dealt when a hand is over and the match is not")
+        self.visits["1.2.1 the deal passes right"] += 1
+        self.hand_number += 1
+        self.deal(order, self.next_dealer())
+
+    def misdeal(self, order: Sequence[str]) -> None:
+        """1.2.5: the attempt is void, its bonus is taken back, the next player deals `order`."""
+        if self.log or self.done:
+            raise ValueError("a misdeal is called before the first lead only")
+        paid = "bonus taken back" if self.bonus else "waiting bonus dropped" if self.waiting_bonus else "no bonus"
+        self.visits["1.2.5 misdeal, " + paid] += 1
+        self.match_score = list(self.score_at_deal)
+        self.deal(order, self.next_dealer())
+
+    # ---- 1.3 playing to a trick ------------------------------------------------------------------------------------
+
+    def legal(self) -> list[str]:
+        """The legal actions of the seat to act."""
+        return self._legal_and_why()[0]
+
+    def _legal_and_why(self) -> tuple[list[str], str]:
+        if self._legal is None:
+            hand = self.hands[self.seat]
+            self._legal = self.laws.legal(self.seat, hand, self.trick, self.trump, self.suits_led, self.suits_played)
+        return self._legal
+
+    def play(self, card: str) -> None:
+        """Play `card` for the seat to act; the last card of the hand settles it (then `next_hand`)."""
+        if self.done or self.hand_over:
+            raise ValueError("nobody is to act")
+        cards, why = self._legal_and_why()
+        if card not in cards:
+            self._illegal(card)
+            return
+        self.visits[why] += 1
+        if why.startswith(FREE_DISCARDS):
+            self._count_sevens(card)
+        self._legal = None
+        seat = self.seat
+        self.log.append(Play(seat, card, tuple(self.trick), frozenset(self.suits_led), frozenset(self.suits_played)))
+        self.hands[seat].remove(card)
+        if not self.trick:
+            self.visits["1.3.10 a suit led again" if card[1] in self.suits_led else "1.3.10 a suit's first lead"] += 1
+            self.suits_led.add(card[1])
+        self.suits_played.add(card[1])
+        self.trick.append((seat, card))
+        self.seat = (seat + 1) % self.laws.num_seats  # 1.1.1
+        if len(self.trick) == self.laws.num_seats:
+            self._take_trick()
+
+    def _count_sevens(self, card: str) -> None:
+        """1.3.8, for the visit counts: what the parameter did to the sevens of a hand that discards."""
+        mode = f", protected={self.rules.protected}"
+        discarded_only = self.suits_played - self.suits_led - {self.trump}
+        for seven in self.hands[self.seat]:
+            if seven[0] == self.laws.malilla and seven[1] in discarded_only:
+                self.visits["1.3.8 a seven whose suit was discarded, not led" + mode] += 1
+        if card[0] == self.laws.malilla and card[1] != self.trump:
+            locked = self.laws.is_protected(card, self.trump, self.suits_led, self.suits_played)
+            self.visits["1.3.8 a seven discarded" + (", forced" if locked else "") + mode] += 1
+
+    def _take_trick(self) -> None:
+        """1.3.9: to the highest trump, else to the highest card of the led suit; 1.3.1: the winner leads."""
+        winner, best = self.laws.winning(self.trick, self.trump)
+        side = self.laws.teams[winner]
+        self._count_trick(winner, best)
+        self.hand_points[side] += (
+            sum(self.laws.points[card] for _, card in self.trick) + self.rules.trick_points
+        )  # 1.1.4
+        self.tricks_won[side] += 1
+        self.trick = []
+        self.leader = self.seat = self.last_winner = winner
+        if not any(self.hands):
+            self._settle()
+
+    def _count_trick(self, winner: int, best: str) -> None:
+        led = self.trick[0][1][1]
+        by = "a ruff" if best[1] != led else "the led suit, trump" if led == self.trump else "the led suit"
+        self.visits["1.3.9 won by " + by] += 1
+        self.visits["1.3.1 the winner leads" + (" again" if winner == self.leader else ", another seat")] += 1
+        self.visits["1.1.1 four plays, each by the seat to the right"] += 1
+        if best[0] == self.laws.malilla:
+            self.visits["1.1.3 the top card wins"] += 1
+        if self.laws.points[best]:
+            self.visits["1.1.4 card points taken"] += 1
+
+    # ---- 1.4 illegal play ------------------------------------------------------------------------------------------
+
+    def _illegal(self, card: str) -> None:
+        """1.4.1: the offender's side loses the match at once, the scores stay; or an error and nothing changes."""
+        if self.rules.illegal == "raise":
+            self.visits["1.4.1 illegal play refused"] += 1
+            raise ValueError(f"{card} is not legal for seat {self.seat}: {' '.join(self.legal())}")
+        self.visits["1.4.1 illegal play loses the match"] += 1
+        offender = self.laws.teams[self.seat]
+        others = [team for team in range(self.laws.num_teams) if team != offender]
+        self.winner = max(others, key=lambda team: self.match_score[team])
+        self.reneged = self.seat
+        self.done = True
+
+    # ---- 1.5 scoring -----------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """The hand's points, the match score, and whether the match is over."""
+        rules, score = self.rules, self.match_score
+        self.visits["1.5.1 a hand counted"] += 1
+        self.visits["1.6.1 long game" if rules.target == 70 else "1.6.1 other targets"] += 1
+        self.last_points, self.last_tricks = list(self.hand_points), list(self.tricks_won)  # 1.5.1
+        excess = [max(0, points - rules.neutral) for points in self.hand_points]  # 1.5.2
+        self.visits["1.5.2 a side scores its excess" if any(excess) else "1.5.2 level, nobody scores"] += 1
+        self.match_score = score = [old + more for old, more in zip(score, excess, strict=True)]
+        self.winner = self._capote()
+        if self.winner < 0:
+            self.winner = self._past_target("by points")
+        self._settle_waiting_bonus()
+        self.last_score_change = [new - old for new, old in zip(self.match_score, self.score_at_deal, strict=True)]
+        self.hand_over = True
+        self.done = self.winner >= 0
+        if self.done:
+            self._zapato()
+
+    def _capote(self) -> int:
+        """1.5.5: the side that took every trick wins the match, however the score stands."""
+        all_tricks = sum(self.tricks_won)
+        for team, tricks in enumerate(self.tricks_won):
+            if tricks != all_tricks:
+                continue
+            if not self.rules.capote_wins:
+                self.visits["1.5.5 all tricks, capote off"] += 1
+                return -1
+            self.capote = True
+            best = max(self.match_score)
+            here = "reaching the target" if self.match_score[team] >= self.rules.target else "below the target"
+            behind = ", still behind" if self.match_score[team] < best else ""
+            self.visits[f"1.5.5 capote {here}{behind}"] += 1
+            return team
+        return -1
+
+    def _past_target(self, how: str) -> int:
+        """1.5.3: the side at or past the target; of several, the highest alone."""
+        best = max(self.match_score)
+        leaders = [team for team, score in enumerate(self.match_score) if score == best]
+        if best < self.rules.target or len(leaders) > 1:
+            return -1
+        self.visits[
+            f"1.5.3 target {self.rules.target if self.rules.target in (35, 70) else 'other'} reached {how}"
+        ] += 1
+        return leaders[0]
+
+    def _settle_waiting_bonus(self) -> None:
+        """1.5.4: ignored if the match is won, else added."""
+        if not self.waiting_bonus:
+            return
+        dealers_side = self.laws.teams[self.dealer]
+        if self.winner >= 0:
+            whose = "the dealer's side" if self.winner == dealers_side else "the opponents"
+            how = " by capote" if self.capote else ""
+            self.visits[f"1.5.4 waiting bonus ignored, {whose} won{how}"] += 1
+            return
+        self.match_score[dealers_side] += self.waiting_bonus
+        self.visits["1.5.4 waiting bonus added"] += 1
+        self.winner = self._past_target("by the bonus")
+
+    def _zapato(self) -> None:
+        """1.5.6: the target reached while every other side stands at 0."""
+        others = [score for team, score in enumerate(self.match_score) if team != self.winner]
+        if any(others):
+            return
+        self.zapato = self.match_score[self.winner] >= self.rules.target
+        how = " by capote" if self.capote else ""
+        self.visits[f"1.5.6 zapato{how}" if self.zapato else "1.5.6 no zapato: capote below the target"] += 1
+
+    # ---- what a seat's own plays and the turned-up card tell ---------------------------------------------------------
+
+    def cannot_hold(self, seat: int) -> set[str]:
+        """Every card c for which no hand that holds c explains the plays of `seat`. See `holdable`."""
+        mine = [play for play in self.log if play.seat == seat]
+        gone = {play.card for play in self.log}
+        size = self.laws.hand_size - len(mine)
+        pool = [card for card in self.laws.pack if card not in gone]
+        known: tuple[str, ...] = ()
+        if self.turned not in gone:  # 1.2.3: everybody knows who holds it
+            pool.remove(self.turned)
+            if seat == self.dealer:
+                known = (self.turned,)
+        return set(self.laws.pack) - holdable(self.laws, self.trump, mine, pool, known, size)
+
+
+def explains(laws: Laws, trump: str, mine: Sequence[Play], rest: Sequence[str]) -> bool:
+    """Whether every one of a seat's plays was legal, had it still held `rest` after the last of them.
+
+    At each play the hand was that card, the cards the seat played later, and `rest`.
+    """
+    held = list(rest)
+    for play in reversed(mine):
+        held.append(play.card)
+        if play.card not in laws.legal(play.seat, held, play.trick, trump, play.suits_led, play.suits_played)[0]:
+            return False
+    return True
+
+
+def holdable(
+    laws: Laws, trump: str, mine: Sequence[Play], pool: Sequence[str], known: Sequence[str], size: int
+) -> set[str]:
+    """The cards that some possible hand holds: `known` and others of `pool`, `size` in all, explaining every play.
+
+    A search for a whole hand, card by card. It cuts a branch as soon as part of a hand explains the plays no more,
+    which is sound because giving a seat further cards never makes a play of its legal that was not
+    (tests/rules/test_referee.py checks that, and this search against trying every hand of a small pack).
+    """
+    found: set[str] = set()
+    for card in [*known, *pool]:
+        if card not in found:
+            start = list(known) if card in known else [*known, card]
+            found.update(next(_hands(laws, trump, mine, start, [other for other in pool if other != card], size), ()))
+    return found
+
+
+def _hands(
+    laws: Laws, trump: str, mine: Sequence[Play], hand: list[str], pool: Sequence[str], size: int
+) -> Iterator[list[str]]:
+    """The hands of `size` cards that hold `hand` and otherwise cards of `pool`, and explain every play."""
+    if len(hand) > size or not explains(laws, trump, mine, hand):
+        return
+    if len(hand) == size:
+        yield hand
+        return
+    for at, card in enumerate(pool):
+        yield from _hands(laws, trump, mine, [*hand, card], pool[at + 1 :], size)
+
+
+def holdable_by_trying_all(
+    laws: Laws, trump: str, mine: Sequence[Play], pool: Sequence[str], known: Sequence[str], size: int
+) -> set[str]:
+    """`holdable` by its definition alone: every hand is tried. For small packs and short endings."""
+    found: set[str] = set()
+    for others in combinations(pool, size - len(known)) if size >= len(known) else ():
+        hand = [*known, *others]
+        if explains(laws, trump, mine, hand):
+            found.update(hand)
+    return found

@@ -1,0 +1,395 @@
+"""GameBatch: N games of one rule set in one structured array, a row each; every operation is over all rows at once.
+
+Enters: a rule set, seeds, deals, actions. Leaves: live read-only arrays of the public facts, Views, observations.
+The rules are in `engine.py`; here are the loops over the rows and the checks at the door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from malilla_env import engine
+from malilla_env.cards import card_name, hand_text
+from malilla_env.compiled import Array, Int, Word, jit, mix
+from malilla_env.deals import below, check_deals, purpose_key
+from malilla_env.engine import NONE, STATE
+from malilla_env.observation import Layout, encode, encode_state, layout, state_layout
+from malilla_env.rules import RuleSet
+from malilla_env.view import VIEW, fill_view
+
+EPISODES = ("match", "hand")
+BY_SEAT = ("hands",)
+BY_TEAM = ("hand_points", "tricks_won", "match_score", "last_points", "last_tricks", "last_score_change")
+
+
+class IllegalMove(ValueError):
+    """An illegal play under a rule set with ``illegal="raise"``; no lane was stepped."""
+
+
+# --- the loops over rows
+@jit
+def _start(state: Array, table: Array, where: Array, dealers: Array, orders: Array, scores: Array) -> None:
+    """Start the lanes of `where`: from `orders` and `dealers` if given, else by the lane's key."""
+    rules = table[0]
+    for lane in range(len(state)):
+        if not where[lane]:
+            continue
+        row = state[lane]
+        engine.start_episode(row, rules)
+        for team in range(engine.MAX_SEATS):
+            row["match_score"][team] = scores[lane, team]
+        engine.set_hand_key(row)
+        if len(orders):
+            row["dealer"] = dealers[lane]
+            for place in range(orders.shape[1]):
+                row["deck"][place] = orders[lane, place]
+        else:
+            row["dealer"] = engine.first_dealer(row, rules)
+            engine.shuffle_deck(row, rules)
+        engine.deal_hand(row, rules)
+
+
+@jit
+def _step(state: Array, table: Array, actions: Array) -> None:
+    rules = table[0]
+    for lane in range(len(state)):
+        engine.step(state[lane], rules, actions[lane])
+
+
+@jit
+def _first_refused(state: Array, table: Array, actions: Array, legal_only: bool) -> Int:
+    """The first lane whose action is out of range (or, with legal_only, not legal); -1 if none."""
+    rules = table[0]
+    for lane in range(len(state)):
+        row, action = state[lane], actions[lane]
+        if row["done"]:
+            continue
+        if action < 0 or action >= rules["num_actions"]:
+            return lane
+        if legal_only and not engine.is_legal(row, rules, action):
+            return lane
+    return NONE
+
+
+@jit
+def _legal_actions(state: Array, table: Array, mask: Array) -> None:
+    cards = 4 * np.int64(table[0]["ranks"])
+    for lane in range(len(state)):
+        word = state[lane]["legal"][0]
+        for action in range(cards):
+            mask[lane, action] = word & engine.ONE
+            word >>= engine.ONE
+        word = state[lane]["legal"][1]
+        for action in range(cards, mask.shape[1]):
+            mask[lane, action] = word & engine.ONE
+            word >>= engine.ONE
+
+
+@jit
+def _random_legal(state: Array, table: Array, keys: Array, actions: Array) -> None:
+    rules = table[0]
+    for lane in range(len(state)):
+        count = engine.num_legal(state[lane])
+        actions[lane] = engine.nth_legal(state[lane], rules, below(keys[lane], count)) if count else 0
+
+
+@jit
+def _decision_keys(state: Array, root: Word, keys: Array) -> None:
+    for lane in range(len(state)):
+        row = state[lane]
+        moment = np.uint64(row["num_plays"]) * np.uint64(8) + np.uint64(row["seat"] + 1)
+        keys[lane] = mix(root ^ row["hand_key"], moment)
+
+
+@jit
+def _views(state: Array, table: Array, seats: Array, views: Array) -> None:
+    rules = table[0]
+    for lane in range(len(state)):
+        fill_view(state[lane], rules, seats[lane], views[lane])
+
+
+@jit
+def _observe(
+    state: Array, table: Array, seats: Array, orders: Array, offsets: Array, scratch: Array, out: Array
+) -> None:
+    """Views and their encoding, row by row, so that a View is still in the processor's cache when it is read."""
+    rules = table[0]
+    view = scratch[0]
+    for lane in range(len(state)):
+        fill_view(state[lane], rules, seats[lane], view)
+        encode(view, rules, orders[lane], offsets, out[lane])
+
+
+@jit
+def _observe_state(
+    state: Array, table: Array, seats: Array, orders: Array, offsets: Array, scratch: Array, out: Array
+) -> None:
+    rules = table[0]
+    view = scratch[0]
+    for lane in range(len(state)):
+        fill_view(state[lane], rules, seats[lane], view)
+        encode_state(state[lane], view, rules, orders[lane], offsets, out[lane])
+
+
+@jit
+def _misdeal(state: Array, table: Array, where: Array) -> None:
+    rules = table[0]
+    for lane in range(len(state)):
+        if where[lane]:
+            engine.misdeal(state[lane], rules)
+
+
+class GameBatch:
+    """N games of one rule set, stepped together; lane i plays stream i of the seed, whatever N is.
+
+    ``episode`` is "match" (hands until a side wins) or "hand" (one hand). ``purpose`` keeps streams of training,
+    evaluation and plain play apart. The arrays named in `__getattr__` are live and read-only: copy them to keep them.
+    """
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        num_games: int,
+        seed: int = 0,
+        episode: str = "match",
+        streams: ArrayLike | None = None,
+        purpose: str = "play",
+    ) -> None:
+        if episode not in EPISODES:
+            raise ValueError(f"episode {episode!r} must be one of {', '.join(EPISODES)}")
+        if num_games < 1:
+            raise ValueError(f"num_games {num_games} must be 1 or more")
+        self.rules, self.purpose = rules, purpose
+        self.state = np.zeros(num_games, STATE)
+        self.state["one_hand"] = episode == "hand"
+        self.state["stream"] = np.arange(num_games) if streams is None else self._streams(streams, num_games)
+        self.reset(seed)
+
+    @staticmethod
+    def _streams(streams: ArrayLike, num_games: int) -> NDArray[np.int64]:
+        array = np.asarray(streams)
+        if array.shape != (num_games,) or array.dtype.kind not in "iu" or (array.size and array.min() < 0):
+            raise ValueError(f"streams must be {num_games} integers of 0 or more, not {streams!r}")
+        return array.astype(np.int64)
+
+    @classmethod
+    def from_state(cls, rules: RuleSet, state: NDArray[np.void], purpose: str = "play") -> GameBatch:
+        """The batch whose `state` this is; the array is copied. ValueError if it is not a state of these rules."""
+        check_state(rules, state)
+        games = cls.__new__(cls)
+        games.rules, games.purpose, games.state = rules, purpose, state.copy()
+        return games
+
+    def copy(self) -> GameBatch:
+        games = GameBatch.__new__(GameBatch)
+        games.rules, games.purpose, games.state = self.rules, self.purpose, self.state.copy()
+        return games
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    @property
+    def episode(self) -> str:
+        return EPISODES[int(self.state["one_hand"][0])]
+
+    # --- starting
+    def reset(
+        self,
+        seed: int | None = None,
+        deals: NDArray[np.void] | None = None,
+        where: ArrayLike | None = None,
+        match_score: ArrayLike | None = None,
+    ) -> None:
+        """Start new episodes: everywhere, or in the lanes of ``where`` (bool [B]).
+
+        With a seed the lanes start their streams anew; without one each goes on to its next episode. ``deals`` [B]
+        gives the first hands, ``match_score`` ([T] or [B, T]) the scores to start from, each below the target.
+        """
+        lanes = self._lanes(where)
+        scores = self._scores(match_score)
+        orders, dealers = self._orders(deals)
+        if seed is None:
+            self.state["episode"][lanes] += 1
+        else:
+            keys = mixed_keys(purpose_key(seed, self.purpose), self.state["stream"])
+            self.state["stream_key"][lanes] = keys[lanes]
+            self.state["episode"][lanes] = 0
+        _start(self.state, self.rules.table, lanes, dealers, orders, scores)
+
+    def _orders(self, deals: NDArray[np.void] | None) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
+        if deals is None:
+            return np.zeros((0, 0), np.uint8), np.zeros(0, np.int8)
+        check_deals(self.rules, deals)
+        if len(deals) != len(self):
+            raise ValueError(f"{len(deals)} deals were given for {len(self)} games")
+        return np.ascontiguousarray(deals["cards"]), np.ascontiguousarray(deals["dealer"])
+
+    def _scores(self, match_score: ArrayLike | None) -> NDArray[np.int16]:
+        scores = np.zeros((len(self), engine.MAX_SEATS), np.int16)
+        if match_score is None:
+            return scores
+        teams = self.rules.num_teams
+        given = np.asarray(match_score)
+        if given.shape not in ((teams,), (len(self), teams)) or given.dtype.kind not in "iu":
+            raise ValueError(f"match_score must be integers of shape ({teams},) or ({len(self)}, {teams})")
+        if given.max() >= self.rules.target or given.min() < -1000:
+            raise ValueError(f"match_score {given.max()} must be below the target {self.rules.target}")
+        scores[:, :teams] = given
+        return scores
+
+    def _lanes(self, where: ArrayLike | None) -> NDArray[np.bool_]:
+        if where is None:
+            return np.ones(len(self), np.bool_)
+        lanes = np.asarray(where)
+        if lanes.shape != (len(self),) or lanes.dtype != np.bool_:
+            raise ValueError(f"where must be bool of shape ({len(self)},), not {lanes.dtype} {lanes.shape}")
+        return lanes
+
+    def misdeal(self, where: ArrayLike) -> None:
+        """RULES 1.2.5: void the deal in the lanes of ``where``, before the first lead only; the next player deals."""
+        lanes = self._lanes(where)
+        wrong = np.flatnonzero(lanes & (self.state["done"] | (self.state["num_plays"] > 0)))
+        if len(wrong):
+            raise ValueError(f"lane {wrong[0]}: a misdeal is called before the first lead of a hand only")
+        _misdeal(self.state, self.rules.table, lanes)
+
+    # --- acting
+    def legal_actions(self) -> NDArray[np.bool_]:
+        """bool [B, A]: what the seat to act may do; all False where the game is over."""
+        mask = np.empty((len(self), self.rules.num_actions), np.bool_)
+        _legal_actions(self.state, self.rules.table, mask)
+        return mask
+
+    def decision_keys(self, seed: int = 0) -> NDArray[np.uint64]:
+        """uint64 [B]: a key for each decision, made from (seed, deal, hand, seat, ply)."""
+        keys = np.empty(len(self), np.uint64)
+        _decision_keys(self.state, purpose_key(seed, "decide"), keys)
+        return keys
+
+    def random_legal(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """int [B]: a legal action for each game, uniform by its key (uint64 [B]); 0 where the game is over."""
+        if keys.shape != (len(self),) or keys.dtype != np.uint64:
+            raise ValueError(f"keys must be uint64 of shape ({len(self)},), not {keys.dtype} {keys.shape}")
+        actions = np.empty(len(self), np.int64)
+        _random_legal(self.state, self.rules.table, keys, actions)
+        return actions
+
+    def step(self, actions: ArrayLike) -> None:
+        """Play one action (int [B]) in every game; a finished hand settles the score and deals the next.
+
+        Games that are over ignore their action. ValueError for a wrong shape or an id out of range, IllegalMove for
+        an illegal play where the rule set says so; then no game was stepped.
+        """
+        given = np.asarray(actions)
+        if given.shape != (len(self),) or given.dtype.kind not in "iu":
+            raise ValueError(f"actions must be integers of shape ({len(self)},), not {given.dtype} {given.shape}")
+        if given.dtype == np.uint64 and len(given):
+            given = np.minimum(given, np.uint64(1 << 62))
+        chosen = np.ascontiguousarray(given, np.int64)
+        raises = self.rules.illegal == "raise"
+        lane = int(_first_refused(self.state, self.rules.table, chosen, raises))
+        if lane != NONE:
+            self._refuse(lane, int(chosen[lane]))
+        _step(self.state, self.rules.table, chosen)
+
+    def _refuse(self, lane: int, action: int) -> None:
+        row, actions = self.state[lane], self.rules.num_actions
+        legal = hand_text(self.rules, row["legal"][0])
+        if not 0 <= action < actions:
+            raise ValueError(
+                f"lane {lane}, seat {row['seat']}: action {action} is not an id in 0..{actions - 1}; legal: {legal}"
+            )
+        card = card_name(self.rules, action)
+        raise IllegalMove(f"lane {lane}, seat {row['seat']}: {card} (action {action}) is illegal; legal: {legal}")
+
+    # --- looking
+    def _seats(self, seats: ArrayLike | int | None) -> NDArray[np.int64]:
+        if seats is None:
+            return self.state["seat"].astype(np.int64)
+        given = np.asarray(seats)
+        if given.dtype.kind not in "iu" or given.shape not in ((), (len(self),)):
+            raise ValueError(f"seats must be one seat or {len(self)} seats, not {given.dtype} {given.shape}")
+        if given.size and (given.min() < 0 or given.max() >= self.rules.num_seats):
+            raise ValueError(f"seats must be 0..{self.rules.num_seats - 1}, not {given.min()}..{given.max()}")
+        return np.ascontiguousarray(np.broadcast_to(given, len(self)), np.int64)
+
+    def views(self, seats: ArrayLike | int | None = None) -> NDArray[np.void]:
+        """VIEW [B]: of the seats to act, or of the given seats; off turn a View has no legal actions."""
+        views = np.zeros(len(self), VIEW)
+        _views(self.state, self.rules.table, self._seats(seats), views)
+        return views
+
+    def observe(
+        self,
+        seats: ArrayLike | int | None = None,
+        suit_order: ArrayLike | None = None,
+        out: NDArray[np.float32] | None = None,
+    ) -> NDArray[np.float32]:
+        """float32 [B, D]: the Views of `views`, encoded as `observation.layout` says.
+
+        ``suit_order`` ([4] or [B, 4]) names the suit shown in each suit's place; ``out`` is written when given.
+        """
+        return self._encoded(_observe, layout(self.rules), seats, suit_order, out)
+
+    def observe_state(
+        self,
+        seats: ArrayLike | int | None = None,
+        suit_order: ArrayLike | None = None,
+        out: NDArray[np.float32] | None = None,
+    ) -> NDArray[np.float32]:
+        """float32 [B, E]: all hands open, as `observation.state_layout` says: for critics, never for a player."""
+        return self._encoded(_observe_state, state_layout(self.rules), seats, suit_order, out)
+
+    def _encoded(
+        self,
+        write: Callable[..., None],
+        plan: Layout,
+        seats: ArrayLike | int | None,
+        suit_order: ArrayLike | None,
+        out: NDArray[np.float32] | None,
+    ) -> NDArray[np.float32]:
+        out = plan.output(len(self), out)
+        orders = plan.orders(len(self), suit_order)
+        write(self.state, self.rules.table, self._seats(seats), orders, plan.offsets, np.zeros(1, VIEW), out)
+        return out
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        """A field of the state as a live read-only array: [B], or by seat or team cut to the rule set's number."""
+        if name.startswith("_") or name == "state" or name not in STATE.names:  # type: ignore[operator]
+            raise AttributeError(f"GameBatch has no attribute {name!r}")
+        field = self.state[name]
+        if name in BY_SEAT:
+            field = field[:, : self.rules.num_seats]
+        elif name in BY_TEAM:
+            field = field[:, : self.rules.num_teams]
+        live = field[:]
+        live.flags.writeable = False
+        return live
+
+
+@jit
+def _mixed_keys(root: Word, values: Array, keys: Array) -> None:
+    for lane in range(len(values)):
+        keys[lane] = mix(root, np.uint64(values[lane]))
+
+
+def mixed_keys(root: np.uint64, values: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """uint64 [B]: one key below a root for each value."""
+    keys = np.empty(len(values), np.uint64)
+    _mixed_keys(root, np.ascontiguousarray(values), keys)
+    return keys
+
+
+def check_state(rules: RuleSet, state: NDArray[np.void]) -> None:
+    """ValueError unless this is an array [B] of STATE in which every card of the deck is held or played once."""
+    if not isinstance(state, np.ndarray) or state.dtype != STATE or state.ndim != 1 or not len(state):
+        raise ValueError("state must be a 1-D array of GameBatch.state's dtype, one row a game")
+    places = np.concatenate([state["hands"], state["played_by"]], axis=1)
+    whole = np.bitwise_or.reduce(places, axis=1) == rules.table["deck_mask"][0]
+    wrong = np.flatnonzero(~whole | (np.bitwise_count(places).sum(axis=1) != rules.num_cards))
+    if len(wrong):
+        raise ValueError(f"state row {wrong[0]}: the hands and the play are not one deck of {rules.name}")

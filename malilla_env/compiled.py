@@ -1,0 +1,117 @@
+"""Compilation: the `jit` that every compiled function uses, and the few operations that need a processor instruction.
+
+Enters: a scalar function. Leaves: its Numba-compiled form, cached on disk; or, with NUMBA_DISABLE_JIT=1, the function
+itself, for a debugger and for coverage. The cache lies in a directory named by a hash of the package's sources: Numba
+itself does not notice an edit in a file that a cached function merely calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import config
+from numba.core import types
+from numba.extending import intrinsic
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# What compiled functions take, for the reader: their true types are found at compilation.
+Row = Any  # one record of a structured array, changed in place
+Array = Any
+Int = Any  # int or a NumPy integer
+Word = Any  # np.uint64: a mask of cards, a key
+
+PURE = bool(config.DISABLE_JIT)  # the same text as plain Python
+WORD = (1 << 64) - 1
+
+
+def source_hash(package: Path) -> str:
+    """12 hex digits over the names and texts of a package's Python files."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def cache_directory(package: Path) -> Path:
+    """Where the compiled code of these sources lies: below NUMBA_CACHE_DIR, else the user's cache directory."""
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "malilla_env"
+    return Path(config.CACHE_DIR or default) / f"malilla-{source_hash(package)}"
+
+
+def _writable(directory: Path) -> bool:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(directory, os.W_OK)
+
+
+_CACHE = cache_directory(Path(__file__).parent)
+_CACHED = not PURE and _writable(_CACHE)
+
+
+def jit(function: Function) -> Function:
+    """Compile a function without Python objects, its code kept in this package's cache directory."""
+    if PURE:
+        return function
+    before, config.CACHE_DIR = config.CACHE_DIR, str(_CACHE)
+    try:
+        return cast(Function, numba.njit(cache=_CACHED, nogil=True, error_model="numpy")(function))
+    finally:
+        config.CACHE_DIR = before
+
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_A, MIX_B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+S27, S30, S31 = np.uint64(27), np.uint64(30), np.uint64(31)
+
+
+def _mixed(key: Any, value: Any) -> Any:
+    """A new 64-bit key from a key and a counter: one step of SplitMix64 (Steele, Lea and Flood 2014)."""
+    word = np.uint64(key) + (np.uint64(value) + np.uint64(1)) * GOLDEN
+    word = (word ^ (word >> S30)) * MIX_A
+    word = (word ^ (word >> S27)) * MIX_B
+    return word ^ (word >> S31)
+
+
+def _pure_mixed(key: Any, value: Any) -> Any:
+    with np.errstate(over="ignore"):  # unsigned wraparound is meant
+        return _mixed(int(key) & WORD, int(value) & WORD)
+
+
+def _pure_popcount(word: Any) -> Any:
+    return int(word).bit_count()
+
+
+def _pure_lowest(word: Any) -> Any:
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+def _instruction(emit: Callable[[Any, Any], Any]) -> Any:
+    """An intrinsic from uint64 to int64 whose code `emit(builder, word)` writes."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def operation(typing_context: Any, word: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return emit(builder, arguments[0])
+
+        return types.int64(types.uint64), generate
+
+    return operation
+
+
+if PURE:
+    mix, popcount, lowest = _pure_mixed, _pure_popcount, _pure_lowest
+else:
+    mix = jit(_mixed)
+    popcount = _instruction(lambda builder, word: builder.ctpop(word))
+    # index of the lowest set bit; the word must not be 0
+    lowest = _instruction(lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 1)))

@@ -1,0 +1,92 @@
+"""View: what one seat may know of a game, and nothing else; the only door to a player.
+
+Enters: a row of STATE and a seat. Leaves: a row of VIEW. Everything public is in it with perfect recall (the whole play
+of the hand in order), and the seat's own hand. Refuses to know: other hands, the dealing order, seeds and keys.
+Seats are absolute; the observation makes them relative.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from malilla_env.compiled import Int, Row, jit, popcount
+from malilla_env.engine import MAX_PLAYS, NONE, ZERO
+from malilla_env.rules import MAX_SEATS
+
+VIEW = np.dtype(
+    [
+        ("hand", "u8"),  # the viewer's own
+        ("legal", "u8", 2),  # cards; other actions: all zeros off turn
+        ("played_by", "u8", MAX_SEATS),  # cards that each seat has played in this hand
+        ("cannot_hold", "u8", MAX_SEATS),  # public: cards that each seat certainly does not hold, played ones included
+        ("trick_cards", "u8"),  # cards lying in the current trick
+        ("seat", "i1"),  # the viewer, -1 in the view of a game that is over when no seat was asked for
+        ("turn", "i1"),  # the seat to act, -1 when over
+        ("phase", "i1"),
+        ("dealer", "i1"),
+        ("leader", "i1"),
+        ("trump", "i1"),
+        ("turned_card", "i1"),
+        ("trick_size", "i1"),
+        ("led_suit", "i1"),  # -1 before a lead
+        ("best_card", "i1"),  # that wins the trick so far, -1 before a lead
+        ("best_seat", "i1"),
+        ("suits_led", "u1"),  # bit per suit
+        ("suits_played", "u1"),
+        ("waiting_bonus", "i1"),
+        ("num_plays", "i1"),
+        ("hand_sizes", "i1", MAX_SEATS),
+        ("hand_points", "i2", MAX_SEATS),  # these three by team
+        ("tricks_won", "i2", MAX_SEATS),
+        ("match_score", "i2", MAX_SEATS),
+        ("hand_number", "i4"),
+        ("plays", "u1", MAX_PLAYS),  # action ids in order, 255 beyond num_plays
+        ("play_seats", "i1", MAX_PLAYS),  # who made each, -1 beyond
+    ],
+    align=True,
+)
+
+
+@jit
+def fill_view(row: Row, rules: Row, seat: Int, view: Row) -> None:
+    """Write what `seat` may know of `row` into `view`; every field is written."""
+    view["seat"], view["turn"] = seat, row["seat"]
+    view["hand"] = row["hands"][seat] if seat != NONE else ZERO
+    on_turn = seat != NONE and seat == row["seat"]
+    for word in range(2):
+        view["legal"][word] = row["legal"][word] if on_turn else ZERO
+    copy_table(row, view)
+    copy_play(row, view)
+    for place in range(MAX_SEATS):
+        view["hand_sizes"][place] = popcount(row["hands"][place])
+        view["hand_points"][place] = row["hand_points"][place]
+        view["tricks_won"][place] = row["tricks_won"][place]
+        view["match_score"][place] = row["match_score"][place]
+
+
+@jit
+def copy_table(row: Row, view: Row) -> None:
+    """What lies open on the table."""
+    view["phase"] = row["phase"]
+    view["dealer"], view["leader"] = row["dealer"], row["leader"]
+    view["trump"], view["turned_card"] = row["trump"], row["turned_card"]
+    view["trick_size"], view["led_suit"] = row["trick_size"], row["led_suit"]
+    view["best_card"], view["best_seat"] = row["best_card"], row["best_seat"]
+    view["suits_led"], view["suits_played"] = row["suits_led"], row["suits_played"]
+    view["waiting_bonus"], view["num_plays"] = row["waiting_bonus"], row["num_plays"]
+    view["hand_number"] = row["hand_number"]
+
+
+@jit
+def copy_play(row: Row, view: Row) -> None:
+    """The play so far, and what follows from it for each seat's cards."""
+    for play in range(MAX_PLAYS):
+        view["plays"][play] = row["plays"][play]
+        view["play_seats"][play] = row["play_seats"][play]
+    gone = ZERO
+    for seat in range(MAX_SEATS):
+        view["played_by"][seat] = row["played_by"][seat]
+        gone |= row["played_by"][seat]
+    for seat in range(MAX_SEATS):
+        view["cannot_hold"][seat] = gone | row["excluded"][seat]
+    view["trick_cards"] = row["trick_cards"]

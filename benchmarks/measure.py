@@ -1,0 +1,85 @@
+"""Timing: what runs, for how long, in what order; and the figures that come of it.
+
+Enters: contestants, each a function that does a piece of work and says how many units it did. Leaves: Comparisons,
+whose ratios pair runs of one round, so that a noisy machine slows both. Knows nothing of games.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+
+# Does a piece of work; returns how many units (decisions, steps) it did.
+Work = Callable[[], int]
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "TORCH_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure: `repeats` rounds of `seconds` for each contestant, in batches of `batch` games."""
+
+    seconds: float = 1.0
+    repeats: int = 7
+    batch: int = 4096
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One figure of ours beside one of a peer's: `ours[i]` and `peer[i]` were measured in the same round."""
+
+    name: str
+    unit: str
+    ours: list[float]
+    peer_name: str
+    peer: list[float]
+    at_least: float | None = None  # ours, in units
+    at_most: float | None = None
+    ratio_at_least: float | None = None  # ours / peer
+    ratios: list[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ratios", [ours / peer for ours, peer in zip(self.ours, self.peer, strict=True)])
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the medians reach every target; None if there is none."""
+        figure, ratio = median(self.ours), median(self.ratios)
+        checks = [
+            figure >= self.at_least if self.at_least is not None else None,
+            figure <= self.at_most if self.at_most is not None else None,
+            ratio >= self.ratio_at_least if self.ratio_at_least is not None else None,
+        ]
+        stated = [check for check in checks if check is not None]
+        return all(stated) if stated else None
+
+
+def keep_to_one_core() -> None:
+    """Bind this process, and what it starts, to one core and one thread; call it before NumPy is imported."""
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def rate(work: Work, seconds: float) -> float:
+    """Units a second, over as many whole pieces of work as fill `seconds`."""
+    units, start = 0, time.perf_counter()
+    while True:
+        units += work()
+        spent = time.perf_counter() - start
+        if spent >= seconds:
+            return units / spent
+
+
+def race(contestants: Mapping[str, Work], effort: Effort) -> dict[str, list[float]]:
+    """Rates of each contestant in each round; they take turns, and a short run of each is not counted."""
+    for work in contestants.values():
+        rate(work, effort.seconds / 4)
+    rates: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(effort.repeats):
+        for name, work in contestants.items():
+            rates[name].append(rate(work, effort.seconds))
+    return rates

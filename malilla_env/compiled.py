@@ -1,22 +1,24 @@
 """Compilation: the `jit` that every compiled function uses, and the few operations that need a processor instruction.
 
 Enters: a scalar function. Leaves: its Numba-compiled form, cached on disk; or, with NUMBA_DISABLE_JIT=1, the function
-itself, for a debugger and for coverage. The cache lies in a directory named by a hash of the package's sources: Numba
-itself does not notice an edit in a file that a cached function merely calls.
+itself, for a debugger and for coverage. The cache lies in a directory named by a hash of the function's file and of all
+that it imports from the package: Numba itself does not notice an edit in a file that a cached function merely calls.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import config
+from numba import config as numba_config
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -28,25 +30,44 @@ Array = Any
 Int = Any  # int or a NumPy integer
 Word = Any  # np.uint64: a mask of cards, a key
 
+config: Any = numba_config  # its attributes are made at run time
 PURE = bool(config.DISABLE_JIT)  # the same text as plain Python
 WORD = (1 << 64) - 1
+PACKAGE = Path(__file__).parent
 
 
-def source_hash(package: Path) -> str:
-    """12 hex digits over the names and texts of a package's Python files."""
+@cache
+def imports_of(source: Path) -> frozenset[Path]:
+    """The package's files that one of its files imports directly."""
+    named = set()
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE.name:
+            named.add(node.module.partition(".")[2])
+            named.update(alias.name for alias in node.names)  # from malilla_env import engine
+    return frozenset(path for name in named if (path := PACKAGE / f"{name}.py").is_file())
+
+
+def sources_of(source: Path) -> list[Path]:
+    """A file of the package and all that it imports from it, directly or not: what its compiled code may depend on."""
+    found, waiting = set(), {source, Path(__file__)}
+    while waiting:
+        found |= waiting
+        waiting = {path for file in waiting for path in imports_of(file)} - found
+    return sorted(found)
+
+
+@cache
+def cache_directory(source: Path) -> Path:
+    """Where the compiled code of a file lies: below NUMBA_CACHE_DIR, else the user's cache directory."""
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:12]
-
-
-def cache_directory(package: Path) -> Path:
-    """Where the compiled code of these sources lies: below NUMBA_CACHE_DIR, else the user's cache directory."""
+    for path in sources_of(source):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "malilla_env"
-    return Path(config.CACHE_DIR or default) / f"malilla-{source_hash(package)}"
+    return Path(config.CACHE_DIR or default) / f"{source.stem}-{digest.hexdigest()[:12]}"
 
 
-def _writable(directory: Path) -> bool:
+@cache
+def writable(directory: Path) -> bool:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -54,19 +75,17 @@ def _writable(directory: Path) -> bool:
     return os.access(directory, os.W_OK)
 
 
-_CACHE = cache_directory(Path(__file__).parent)
-_CACHED = not PURE and _writable(_CACHE)
-
-
 def jit(function: Function) -> Function:
-    """Compile a function without Python objects, its code kept in this package's cache directory."""
+    """Compile a function without Python objects, its code kept in its file's cache directory where that is writable."""
     if PURE:
         return function
-    before, config.CACHE_DIR = config.CACHE_DIR, str(_CACHE)
+    directory = cache_directory(Path(function.__code__.co_filename))
+    before, config.CACHE_DIR = config.CACHE_DIR, str(directory)
     try:
-        return cast(Function, numba.njit(cache=_CACHED, nogil=True, error_model="numpy")(function))
+        compiled = numba.njit(cache=writable(directory), nogil=True, error_model="numpy")(function)
     finally:
         config.CACHE_DIR = before
+    return cast(Function, compiled)
 
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -133,7 +133,7 @@ def deal_hand(row: Row, rules: Row) -> None:
         row["hand_points"][seat] = row["tricks_won"][seat] = 0
     for play in range(MAX_PLAYS):
         row["plays"][play], row["play_seats"][play] = NO_CARD, NONE
-    seat = np.int64(row["dealer"])
+    seat: Int = np.int64(row["dealer"])
     for place in range(rules["num_cards"]):
         seat = next_seat(seat, rules)
         row["hands"][seat] |= bit(row["deck"][place])

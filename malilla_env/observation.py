@@ -229,7 +229,7 @@ def put_table(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -
 @jit
 def put_scores(view: Row, rules: Row, offsets: Array, out: Array) -> None:
     teams = np.int64(rules["num_teams"])
-    team = np.int64(rules["team"][view["seat"]])
+    team: Int = np.int64(rules["team"][view["seat"]])
     tricks = 0
     for place in range(teams):
         out[offsets[POINTS] + place] = np.float32(view["hand_points"][team]) / np.float32(rules["total_points"])

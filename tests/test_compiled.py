@@ -1,0 +1,65 @@
+"""The compiled layer: pure twins agree with the instructions, and the cache follows the sources."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from malilla_env import compiled
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("word", [1, 2, 3, 1 << 39, (1 << 64) - 1, 0b1011000])
+def test_instructions_agree_with_their_pure_twins(word: int) -> None:
+    assert compiled.popcount(np.uint64(word)) == bin(word).count("1")
+    assert compiled.lowest(np.uint64(word)) == bin(word)[::-1].index("1")
+
+
+def test_mix_agrees_with_its_pure_twin_and_with_splitmix64() -> None:
+    for key, value in ((0, 0), (1, 2), ((1 << 64) - 1, 5), (12345, (1 << 64) - 1)):
+        assert int(compiled.mix(np.uint64(key), np.uint64(value))) == int(compiled._pure_mixed(key, value))
+    # The first output of SplitMix64 seeded with 0, as published with xoshiro.
+    assert int(compiled.mix(np.uint64(0), np.uint64(0))) == 0xE220A8397B1DCDAF
+
+
+def test_sources_hold_everything_that_a_file_depends_on() -> None:
+    names = {path.name for path in compiled.sources_of(compiled.PACKAGE / "batch.py")}
+    assert {"batch.py", "engine.py", "rules.py", "cards.py", "deals.py", "view.py", "compiled.py"} <= names
+    assert "view.py" not in {path.name for path in compiled.sources_of(compiled.PACKAGE / "engine.py")}
+
+
+def _trump_points_after_an_edit(package: Path, cache: Path, edit: tuple[str, str] | None) -> str:
+    """Points of the first trick of a fixed deal, played by a fresh interpreter from a copy of the package."""
+    engine = package / "engine.py"
+    if edit:
+        text = engine.read_text()
+        assert text.count(edit[0]) == 1
+        engine.write_text(text.replace(*edit))
+    code = (
+        "from malilla_env import GameBatch, ruleset\n"
+        "games = GameBatch(ruleset(), 1, seed=1)\n"
+        "for _ in range(4): games.step(games.random_legal(games.decision_keys()))\n"
+        "print(games.hand_points.tolist())"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(package.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=package.parent, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_an_edit_in_a_called_file_reaches_cached_callers(tmp_path: Path) -> None:
+    package = tmp_path / "malilla_env"
+    shutil.copytree(compiled.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    first = _trump_points_after_an_edit(package, tmp_path / "cache", None)
+    edit = ('row["trick_value"] + rules["trick_points"]', 'row["trick_value"] + rules["trick_points"] + 50')
+    second = _trump_points_after_an_edit(package, tmp_path / "cache", edit)
+    assert max(eval(second)[0]) == max(eval(first)[0]) + 50

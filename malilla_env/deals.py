@@ -31,7 +31,8 @@ def purpose_key(seed: int, purpose: str) -> np.uint64:
         raise ValueError(f"unknown purpose {purpose!r}: choose one of {', '.join(PURPOSES)}")
     if not 0 <= int(seed) < 1 << 64:
         raise ValueError(f"seed {seed} must be 0 to 2**64 - 1")
-    return np.uint64(mix(mix(np.uint64(0), np.uint64(seed)), np.uint64(PURPOSES.index(purpose))))
+    key = np.uint64(mix(np.uint64(0), np.uint64(seed)))  # a compiled function returns an int, and takes none past 2**63
+    return np.uint64(mix(key, np.uint64(PURPOSES.index(purpose))))
 
 
 @jit

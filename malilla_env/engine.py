@@ -133,10 +133,10 @@ def deal_hand(row: Row, rules: Row) -> None:
         row["hand_points"][seat] = row["tricks_won"][seat] = 0
     for play in range(MAX_PLAYS):
         row["plays"][play], row["play_seats"][play] = NO_CARD, NONE
-    seat: Int = np.int64(row["dealer"])
+    to = row["dealer"]
     for place in range(rules["num_cards"]):
-        seat = next_seat(seat, rules)
-        row["hands"][seat] |= bit(row["deck"][place])
+        to = next_seat(to, rules)
+        row["hands"][to] |= bit(row["deck"][place])
     row["num_plays"] = row["suits_led"] = row["suits_played"] = 0
     turn_up(row, rules)
     row["phase"] = PLAY

@@ -16,10 +16,16 @@ from malilla_env import compiled
 ROOT = Path(__file__).parents[1]
 
 
+@compiled.jit
+def counted(word: compiled.Word) -> tuple[int, int]:
+    return compiled.popcount(word), compiled.lowest(word)
+
+
 @pytest.mark.parametrize("word", [1, 2, 3, 1 << 39, (1 << 64) - 1, 0b1011000])
 def test_instructions_agree_with_their_pure_twins(word: int) -> None:
-    assert compiled.popcount(np.uint64(word)) == bin(word).count("1")
-    assert compiled.lowest(np.uint64(word)) == bin(word)[::-1].index("1")
+    bits = bin(word)[2:]
+    assert counted(np.uint64(word)) == (bits.count("1"), bits[::-1].index("1"))
+    assert (compiled._pure_popcount(word), compiled._pure_lowest(word)) == counted(np.uint64(word))
 
 
 def test_mix_agrees_with_its_pure_twin_and_with_splitmix64() -> None:

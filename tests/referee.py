@@ -171,9 +171,9 @@ class Referee:
         self.capote = False
         self.hand_over = False  # a hand has ended, and the next one is not dealt yet
         self.hand_number = 0
-        self.last_points: list[int] = []
-        self.last_tricks: list[int] = []
-        self.last_score_change: list[int] = []
+        self.attempt = 0  # deals of this hand that were void
+        nothing = [0] * self.laws.num_teams
+        self.last_points, self.last_tricks, self.last_score_change = list(nothing), list(nothing), list(nothing)
         self.deal(order, dealer)
 
     # ---- 1.2 dealing and trump -------------------------------------------------------------------------------------
@@ -229,6 +229,7 @@ class Referee:
             raise ValueError("the next hand is dealt when a hand is over and the match is not")
         self.visits["1.2.1 the deal passes right"] += 1
         self.hand_number += 1
+        self.attempt = 0
         self.deal(order, self.next_dealer())
 
     def misdeal(self, order: Sequence[str]) -> None:
@@ -238,6 +239,7 @@ class Referee:
         paid = "bonus taken back" if self.bonus else "waiting bonus dropped" if self.waiting_bonus else "no bonus"
         self.visits["1.2.5 misdeal, " + paid] += 1
         self.match_score = list(self.score_at_deal)
+        self.attempt += 1
         self.deal(order, self.next_dealer())
 
     # ---- 1.3 playing to a trick ------------------------------------------------------------------------------------

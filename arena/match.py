@@ -1,0 +1,132 @@
+"""Duplicate play: two players meet on the same deals in every seating, so that the luck of the deal cancels.
+
+Enters: two players, a rule set, a seed, a number of deals. Leaves: a Meeting, what each duplicate pair gave. The games
+of a pair share stream and first dealer, and a decision's key is made of (seed, deal, hand, seat, ply): one player on
+both sides plays the same game again and again, and the pair's margin is exactly 0. What counts how is in
+docs/EVALUATION.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.player import Player
+from malilla_env import GameBatch, RuleSet
+
+BLOCK = 2048  # duplicate pairs played together
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """What N duplicate pairs of a and b gave, an entry a pair: intervals come from pairs, never from single games."""
+
+    margins: NDArray[np.float64]  # [N] points of a's sides above the mean of the sides, averaged over the seatings
+    wins: NDArray[np.float64]  # [N] share of the pair's games that a's sides won, level ones shared out
+    reneges: tuple[int, int]  # illegal plays of a and of b
+
+
+def seatings(rules: RuleSet) -> NDArray[np.int8]:
+    """int8 [K, T]: who plays each side, 0 for a and 1 for b, in every way that has both at the table.
+
+    Two sides: a b and b a. Three: the six of a b b and b a a.
+    """
+    ways = [way for way in product((0, 1), repeat=rules.num_teams) if len(set(way)) == 2]
+    return np.array(ways, np.int8)
+
+
+def meet(
+    a: Player,
+    b: Player,
+    rules: RuleSet,
+    seed: int,
+    pairs: int,
+    episode: str = "hand",
+    block: int = BLOCK,
+    advance: Callable[[int], None] = lambda pairs: None,
+) -> Meeting:
+    """Play duplicate pairs 0..pairs-1 of a seed; ``episode`` is a "hand" or a whole "match".
+
+    ``block`` pairs are played at a time, which bounds the memory and changes no result; ``advance`` is told how many
+    pairs each block has finished. ValueError for a number that makes no sense, PlayError for a player that fails.
+    """
+    if pairs < 1 or block < 1:
+        raise ValueError(f"{pairs} pairs in blocks of {block}: both must be 1 or more")
+    before = (a.reneges, b.reneges)
+    margins, wins = np.empty(pairs), np.empty(pairs)
+    for start in range(0, pairs, block):
+        streams = np.arange(start, min(start + block, pairs))
+        margins[streams], wins[streams] = _play(a, b, rules, seed, streams, episode)
+        advance(len(streams))
+    return Meeting(margins, wins, (a.reneges - before[0], b.reneges - before[1]))
+
+
+def _play(
+    a: Player, b: Player, rules: RuleSet, seed: int, streams: NDArray[np.int64], episode: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Margins and wins [n] of a's sides, of the pairs on some streams."""
+    ways = seatings(rules)
+    who = np.repeat(ways, len(streams), axis=0)  # [K*n, T]: lane k*n + i plays stream i in seating k
+    games = GameBatch(
+        rules, len(who), seed=seed, episode=episode, streams=np.tile(streams, len(ways)), purpose="evaluate"
+    )
+    seats = who[:, rules.teams]  # [K*n, S]
+    points = np.zeros((len(who), rules.num_teams), np.int64)  # margins by side, in units of UNIT
+    while not games.done.all():
+        games.step(_ask((a, b), games, seats, seed))
+        points += settle(games.last_points) * games.hand_over[:, None]
+    points += forfeit(rules, games.reneged)
+    mine = who == 0
+    margins = (points * mine).sum(axis=1).reshape(len(ways), -1).sum(axis=0)
+    wins = (_shares(games) * mine).sum(axis=1).reshape(len(ways), -1).mean(axis=0)
+    return margins / (_unit(rules.num_teams) * len(ways)), wins
+
+
+def _ask(players: tuple[Player, Player], games: GameBatch, seats: NDArray[np.int8], seed: int) -> NDArray[np.int64]:
+    """int64 [B]: the actions of those on turn, each player asked once for all its lanes."""
+    views, keys = games.views(), games.decision_keys(seed)
+    turn = np.where(games.done, -1, seats[np.arange(len(games)), games.seat])
+    actions = np.zeros(len(games), np.int64)
+    for place, player in enumerate(players):
+        lanes = np.flatnonzero(turn == place)
+        if len(lanes):
+            actions[lanes] = player.choose(games, lanes, views[lanes], keys[lanes])
+    return actions
+
+
+def _unit(teams: int) -> int:
+    """One point in the whole numbers that margins are summed in, so that a sum that should be 0 is."""
+    return teams * (teams - 1)
+
+
+def settle(points: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """int64 [B, T]: each side's points above the sides' mean, in units; `points` [B, T] are those of a hand."""
+    teams = points.shape[1]
+    whole = points.astype(np.int64)
+    return (teams * whole - whole.sum(axis=1, keepdims=True)) * (teams - 1)
+
+
+def forfeit(rules: RuleSet, reneged: NDArray[np.int8]) -> NDArray[np.int64]:
+    """int64 [B, T]: margins in units of the hands that an illegal play ended; 0 in the other lanes.
+
+    The offender's side counts as having taken nothing and the others as having shared all the points evenly.
+    """
+    teams = rules.num_teams
+    margins = np.zeros((len(reneged), teams), np.int64)
+    (lanes,) = np.nonzero(reneged >= 0)
+    margins[lanes] = rules.total_points
+    margins[lanes, np.array(rules.teams)[reneged[lanes]]] = -rules.total_points * (teams - 1)
+    return margins
+
+
+def _shares(games: GameBatch) -> NDArray[np.float64]:
+    """float [B, T]: 1 for the side that won the episode; in a level hand each of its best sides has an equal share."""
+    best = games.last_points == games.last_points.max(axis=1, keepdims=True)
+    won = games.winner[:, None] == np.arange(games.rules.num_teams)
+    top = np.where(games.winner[:, None] >= 0, won, best)
+    return top / top.sum(axis=1, keepdims=True)

@@ -1,0 +1,108 @@
+"""A player at the arena's table: an agent whose answers are checked.
+
+Enters: an agent, the lanes it is asked about. Leaves: action ids; or a PlayError of one sentence that says who did
+what, where, and what was legal. Illegal plays are the referee's matter (RULES 1.4.1): they are let through and counted,
+and the first is kept to be told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from traceback import extract_tb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.base import Agent
+from malilla_env import GameBatch, RuleSet
+from malilla_env.cards import hand_text
+
+
+class PlayError(ValueError):
+    """A player that cannot go on: it failed, or answered with something that is no action."""
+
+
+@dataclass
+class Player:
+    """An agent under the name that tables give it, and what it did wrong."""
+
+    name: str
+    agent: Agent
+    reneges: int = 0
+    first_renege: str = ""  # a sentence
+
+    @property
+    def cheats(self) -> bool:
+        """Whether it is shown every hand."""
+        return bool(getattr(self.agent, "sees_all", False))
+
+    @property
+    def label(self) -> str:
+        """The name as a table shows it: whoever sees all hands is marked."""
+        return f"{self.name} (cheats: sees all hands)" if self.cheats else self.name
+
+    def choose(
+        self, games: GameBatch, lanes: NDArray[np.intp], views: NDArray[np.void], keys: NDArray[np.uint64]
+    ) -> NDArray[np.int64]:
+        """int64 [n]: the agent's actions in some lanes of a batch, given their Views [n] and keys [n]."""
+        arguments: tuple[Any, ...] = (views.copy(), keys.copy())  # an agent may write on its copy
+        if self.cheats:
+            arguments += (games.state[lanes],)
+        try:
+            answer = np.asarray(self.agent.act(*arguments))
+        except Exception as error:  # whatever a user's own player does
+            raise PlayError(f"player {self.name!r} failed: {_told(error)}") from error
+        if answer.shape != (len(lanes),) or answer.dtype.kind not in "iu":
+            raise PlayError(
+                f"player {self.name!r}: act(views, keys) must return {len(lanes)} integers, an action id for each "
+                f"view, not {answer.dtype} of shape {answer.shape}"
+            )
+        self._check(games, lanes, views, answer)
+        return answer.astype(np.int64)
+
+    def _check(
+        self, games: GameBatch, lanes: NDArray[np.intp], views: NDArray[np.void], answer: NDArray[np.integer[Any]]
+    ) -> None:
+        """Refuse what is no action id; count what is an illegal play, or refuse that too if the rule set does."""
+        rules = games.rules
+        in_range = (answer >= 0) & (answer < rules.num_actions)
+        legal = in_range & is_legal(rules, views, np.where(in_range, answer, 0).astype(np.int64))
+        wrong = np.flatnonzero(~legal)
+        if not len(wrong):
+            return
+        refused = np.flatnonzero(~in_range) if rules.illegal != "raise" else wrong
+        if len(refused):
+            raise PlayError(self._sentence(games, int(lanes[refused[0]]), int(answer[refused[0]])))
+        self.first_renege = self.first_renege or self._sentence(games, int(lanes[wrong[0]]), int(answer[wrong[0]]))
+        self.reneges += len(wrong)
+
+    def _sentence(self, games: GameBatch, lane: int, action: int) -> str:
+        row, rules = games.state[lane], games.rules
+        inside = 0 <= action < rules.num_actions
+        played = f"{rules.action_names[action]} (action {action}), which is illegal" if inside else f"action {action}"
+        return (
+            f"player {self.name!r}, deal {row['stream']}, hand {row['hand_number']}, lane {lane}, seat {row['seat']} "
+            f"played {played}{'' if inside else f', which is no id in 0..{rules.num_actions - 1}'}; "
+            f"legal: {legal_text(rules, row['legal'])}"
+        )
+
+
+def is_legal(rules: RuleSet, views: NDArray[np.void], actions: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """bool [n]: whether each View's seat may take the action id, given in range."""
+    others = actions - 4 * rules.ranks
+    word = np.where(others < 0, views["legal"][:, 0], views["legal"][:, 1])
+    place = np.where(others < 0, actions, others).astype(np.uint64)
+    return (word >> place & np.uint64(1)).astype(bool)
+
+
+def legal_text(rules: RuleSet, legal: NDArray[np.uint64]) -> str:
+    """The legal actions as text: cards, then the others."""
+    others = [name for place, name in enumerate(rules.action_names[4 * rules.ranks :]) if int(legal[1]) >> place & 1]
+    return " ".join([hand_text(rules, int(legal[0])), *others]).strip()
+
+
+def _told(error: Exception) -> str:
+    """An error in a line: what, and where in the player's code."""
+    where = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"

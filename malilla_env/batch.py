@@ -19,7 +19,7 @@ from malilla_env.deals import below, check_deals, purpose_key
 from malilla_env.engine import NONE, STATE
 from malilla_env.observation import Layout, encode, encode_state, layout, state_layout
 from malilla_env.rules import RuleSet
-from malilla_env.view import VIEW, fill_view
+from malilla_env.view import VIEW, fill_view, legal_mask
 
 EPISODES = ("match", "hand")
 BY_SEAT = ("hands",)
@@ -73,20 +73,6 @@ def _first_refused(state: Array, table: Array, actions: Array, legal_only: bool)
         if legal_only and not engine.is_legal(row, rules, action):
             return lane
     return NONE
-
-
-@jit
-def _legal_actions(state: Array, table: Array, mask: Array) -> None:
-    cards = 4 * np.int64(table[0]["ranks"])
-    for lane in range(len(state)):
-        word = state[lane]["legal"][0]
-        for action in range(cards):
-            mask[lane, action] = word & engine.ONE
-            word >>= engine.ONE
-        word = state[lane]["legal"][1]
-        for action in range(cards, mask.shape[1]):
-            mask[lane, action] = word & engine.ONE
-            word >>= engine.ONE
 
 
 @jit
@@ -260,9 +246,7 @@ class GameBatch:
     # --- acting
     def legal_actions(self) -> NDArray[np.bool_]:
         """bool [B, A]: what the seat to act may do; all False where the game is over."""
-        mask = np.empty((len(self), self.rules.num_actions), np.bool_)
-        _legal_actions(self.state, self.rules.table, mask)
-        return mask
+        return legal_mask(self.rules, self.state)
 
     def decision_keys(self, seed: int = 0) -> NDArray[np.uint64]:
         """uint64 [B]: a key for each decision, made from (seed, deal, hand, seat, ply)."""

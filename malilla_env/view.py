@@ -8,10 +8,11 @@ Seats are absolute; the observation makes them relative.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from malilla_env.compiled import Int, Row, jit, popcount
-from malilla_env.engine import MAX_PLAYS, NONE, ZERO
-from malilla_env.rules import MAX_SEATS
+from malilla_env.compiled import Array, Int, Row, jit, popcount
+from malilla_env.engine import MAX_PLAYS, NONE, ONE, ZERO
+from malilla_env.rules import MAX_SEATS, RuleSet
 
 VIEW = np.dtype(
     [
@@ -90,3 +91,23 @@ def copy_play(row: Row, view: Row) -> None:
     for seat in range(MAX_SEATS):
         view["cannot_hold"][seat] = gone | row["excluded"][seat]
     view["trick_cards"] = row["trick_cards"]
+
+
+@jit
+def _write_legal(rows: Array, ranks: Int, mask: Array) -> None:
+    for lane in range(len(rows)):
+        word = rows[lane]["legal"][0]
+        for action in range(4 * ranks):
+            mask[lane, action] = word & ONE
+            word >>= ONE
+        word = rows[lane]["legal"][1]
+        for action in range(4 * ranks, mask.shape[1]):
+            mask[lane, action] = word & ONE
+            word >>= ONE
+
+
+def legal_mask(rules: RuleSet, rows: NDArray[np.void]) -> NDArray[np.bool_]:
+    """bool [B, A]: the legal actions that Views (or states) hold, in action-id order."""
+    mask = np.empty((len(rows), rules.num_actions), np.bool_)
+    _write_legal(rows, rules.ranks, mask)
+    return mask

@@ -299,7 +299,7 @@ class GameBatch:
             raise ValueError(f"seats must be one seat or {len(self)} seats, not {given.dtype} {given.shape}")
         if given.size and (given.min() < 0 or given.max() >= self.rules.num_seats):
             raise ValueError(f"seats must be 0..{self.rules.num_seats - 1}, not {given.min()}..{given.max()}")
-        return np.ascontiguousarray(np.broadcast_to(given, len(self)), np.int64)
+        return np.full(len(self), given, np.int64)
 
     def views(self, seats: ArrayLike | int | None = None) -> NDArray[np.void]:
         """VIEW [B]: of the seats to act, or of the given seats; off turn a View has no legal actions."""

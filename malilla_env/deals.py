@@ -7,7 +7,7 @@ function of its key alone, so any deal can be made again by itself, whatever the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ U32 = np.uint64(32)
 LOW32 = np.uint64(0xFFFFFFFF)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def purpose_key(seed: int, purpose: str) -> np.uint64:
     """The root key of a seed's stream of randomness for one purpose."""
     if purpose not in PURPOSES:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from math import prod
 
 import numpy as np
@@ -114,10 +114,12 @@ class Layout:
 
     def orders(self, rows: int, suit_order: ArrayLike | None) -> NDArray[np.int64]:
         """int [rows, 4] of a caller's suit order ([4], [rows, 4] or None); ValueError if it is not a permutation."""
-        given = IDENTITY if suit_order is None else np.asarray(suit_order)
+        if suit_order is None:
+            return unchanged(rows)
+        given = np.asarray(suit_order)
         if given.shape not in ((4,), (rows, 4)) or given.dtype.kind not in "iu":
             raise ValueError(f"suit_order must be integers of shape (4,) or ({rows}, 4), not {given.shape}")
-        if suit_order is not None and (np.sort(given, axis=-1) != IDENTITY).any():
+        if (np.sort(given, axis=-1) != IDENTITY).any():
             raise ValueError("suit_order must name each suit 0..3 once in every row")
         return np.broadcast_to(given.astype(np.int64), (rows, 4))
 
@@ -128,6 +130,12 @@ class Layout:
         if out.shape != (rows, self.width) or out.dtype != np.float32 or not out.flags.c_contiguous:
             raise ValueError(f"out must be a contiguous float32 array of shape ({rows}, {self.width})")
         return out
+
+
+@lru_cache(maxsize=64)
+def unchanged(rows: int) -> NDArray[np.int64]:
+    """int [rows, 4], read-only: the suit order that changes nothing."""
+    return np.broadcast_to(IDENTITY, (rows, 4))
 
 
 @cache

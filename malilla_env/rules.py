@@ -83,6 +83,14 @@ class RuleSet:
             object.__setattr__(self, field.name, _typed(field.name, str(field.type), getattr(self, field.name)))
         _check(self)
 
+    # A copy shares or remakes what was derived: NumPy's own copies of `table` would lose its read-only flag, and with
+    # it the functions compiled for it.
+    def __deepcopy__(self, memo: dict[int, Any]) -> RuleSet:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RuleSet.from_dict, (self.to_dict(),)
+
     # --- what follows from the fields
     @property
     def num_seats(self) -> int:

@@ -139,8 +139,9 @@ class RuleSet:
 
     @cached_property
     def hash(self) -> str:
-        """16 hex digits over every field: rule sets of equal hash play the same game."""
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
+        """16 hex digits over every field but the name and the pack shown: equal hashes play the same game."""
+        played = {key: value for key, value in self.to_dict().items() if key not in ("name", "pack")}
+        return hashlib.sha256(json.dumps(played, sort_keys=True).encode()).hexdigest()[:16]
 
     @cached_property
     def table(self) -> NDArray[np.void]:

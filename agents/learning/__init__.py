@@ -1,0 +1,1 @@
+"""Self-play training: config, rollout, ppo, checkpoint; `train.py` puts them together."""

@@ -1,0 +1,138 @@
+"""The training configuration: a TOML file as a checked value.
+
+Enters: a path, or a dict as a checkpoint holds it. Leaves: a frozen Config. Budgets and schedules count decisions,
+never seconds, so that a run can be repeated. Every field is explained where it is declared; docs/TRAINING.md tells how
+they work together.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from malilla_env import RuleSet, ruleset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Game:
+    ruleset: str = "malilla"
+    overrides: dict[str, Any] = field(default_factory=dict)  # rule set fields to replace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    policy: tuple[int, ...] = (256, 256, 256)  # widths of the policy's hidden layers
+    critic: tuple[int, ...] = (256, 256)  # widths of the critic's hidden layers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ppo:
+    lanes: int = 512  # hands played side by side for each update
+    epochs: int = 2  # passes over the decisions of an update
+    minibatch: int = 2048  # decisions a gradient step
+    learning_rate: float = 1e-3  # of Adam, at the start
+    final_learning_rate: float = 1e-5  # at the end of the budget, linear between
+    clip: float = 0.2  # of the probability ratio
+    gae_lambda: float = 0.95  # 1: the hand's result less the critic's value; 0: one step ahead only
+    entropy: float = 0.02  # weight of the entropy bonus at the start
+    final_entropy: float = 0.001  # at the end of the budget, linear between
+    max_gradient: float = 1.0  # the gradient's norm is cut to this, for each network
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    every: int = 25  # updates between evaluations; 0: none
+    pairs: int = 500  # duplicate pairs of each
+    seed: int = 100  # 1 to 9 are for reports
+    opponents: tuple[str, ...] = ("heuristic",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    seed: int = 10
+    decisions: int = 1_000_000  # the budget: forced moves included, rounded up to whole updates
+    checkpoint_every: int = 25  # updates between checkpoints
+    threads: int = 2  # of torch on the CPU: part of the config, since sums depend on it
+    device: str = "auto"  # auto: CUDA where there is one, else the CPU
+    game: Game = field(default_factory=Game)
+    network: Network = field(default_factory=Network)
+    ppo: Ppo = field(default_factory=Ppo)
+    evaluation: Evaluation = field(default_factory=Evaluation)
+
+    def rules(self) -> RuleSet:
+        return ruleset(self.game.ruleset, **self.game.overrides)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The config as JSON holds it."""
+        return asdict(self)
+
+
+def load_config(path: Path) -> Config:
+    """The config of a TOML file; ValueError names the file and the wrong table, key or value."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"cannot read the config {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not TOML: {error}") from error
+    try:
+        return config_from(values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def config_from(values: dict[str, Any]) -> Config:
+    """The config of nested dicts, defaults for missing keys; ValueError names an unknown key or a wrong value."""
+    config = _build(Config, values, "")
+    check(config)
+    return config
+
+
+def _build(kind: type[Any], values: Any, where: str) -> Any:
+    if not isinstance(values, dict):
+        raise ValueError(f"{where.rstrip('.')} must be a table, not {values!r}")
+    declared = {entry.name: entry for entry in fields(kind)}
+    for key in values:
+        if key not in declared:
+            raise ValueError(f"unknown key {where}{key}: choose among {', '.join(declared)}")
+    return kind(**{key: _value(kind, key, value, where) for key, value in values.items()})
+
+
+def _value(kind: type[Any], key: str, value: Any, where: str) -> Any:
+    """One value in the type of its default, or ValueError."""
+    default = getattr(kind(), key)
+    if hasattr(default, "__dataclass_fields__"):
+        return _build(type(default), value, f"{where}{key}.")
+    if isinstance(default, float) and type(value) in (int, float):
+        return float(value)
+    if isinstance(default, tuple) and isinstance(value, list | tuple):
+        if all(type(item) is type(default[0]) for item in value):
+            return tuple(value)
+    elif type(value) is type(default):
+        return value
+    raise ValueError(f"{where}{key} must be {type(default).__name__} like {default!r}, not {value!r}")
+
+
+def check(config: Config) -> None:
+    """ValueError unless the values make sense together."""
+    ppo, networks = config.ppo, (*config.network.policy, *config.network.critic)
+    reasons = [
+        (min(config.decisions, config.checkpoint_every, config.threads) < 1, "decisions, checkpoint_every, threads"),
+        (min(ppo.lanes, ppo.epochs, ppo.minibatch) < 1, "ppo.lanes, ppo.epochs and ppo.minibatch"),
+        (min(networks, default=0) < 1, "the widths of network.policy and network.critic"),
+        (config.evaluation.pairs < 2, "evaluation.pairs (2 at the least)"),
+    ]
+    for wrong, names in reasons:
+        if wrong:
+            raise ValueError(f"{names} must be 1 or more")
+    if not 0 <= config.seed < 1 << 63:
+        raise ValueError(f"seed {config.seed} must be 0 to 2**63 - 1")
+    if not (0 < ppo.final_learning_rate <= ppo.learning_rate and 0 <= ppo.gae_lambda <= 1 and 0 < ppo.clip < 1):
+        raise ValueError(
+            "ppo: 0 < final_learning_rate <= learning_rate, 0 <= gae_lambda <= 1 and 0 < clip < 1 must hold"
+        )
+    if not (0 <= ppo.final_entropy <= ppo.entropy and ppo.max_gradient > 0):
+        raise ValueError("ppo: 0 <= final_entropy <= entropy and max_gradient > 0 must hold")
+    config.rules()

@@ -1,0 +1,125 @@
+"""The networks, and a player that plays with one forward pass.
+
+Enters: Views (a player), or observations and masks (a network). Leaves: actions, or logits and values. A network works
+in a frame of its own: the trump suit first, then the side suits in the order it is given, so that it learns each
+situation once. The critic sees all hands; it serves training and is never used to play.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from malilla_env import RuleSet
+from malilla_env.observation import card_frame, encode_views, layout, state_layout
+from malilla_env.view import legal_mask
+
+ILLEGAL_LOGIT = -1e9  # large and finite: a row without legal actions gives equal logits, not NaN
+BLOCK = 256  # rows of every forward pass of a player: float32 results may differ between batch sizes
+
+
+class MLP(nn.Sequential):
+    """Linear layers with ReLU between them; the last starts near zero, so that training starts from level play."""
+
+    def __init__(self, inputs: int, hidden: Sequence[int], outputs: int) -> None:
+        layers: list[nn.Module] = []
+        for width in hidden:
+            layers += [nn.Linear(inputs, width), nn.ReLU()]
+            inputs = width
+        last = nn.Linear(inputs, outputs)
+        with torch.no_grad():
+            last.weight.mul_(0.01)
+            last.bias.zero_()
+        super().__init__(*layers, last)
+
+
+class Policy(nn.Module):
+    """Masked logits [B, A] from observations [B, D] and legal actions [B, A], both in the network's frame."""
+
+    def __init__(self, rules: RuleSet, hidden: Sequence[int]) -> None:
+        super().__init__()
+        self.body = MLP(layout(rules).width + rules.num_actions, hidden, rules.num_actions)
+
+    def forward(self, observation: Tensor, legal: Tensor) -> Tensor:
+        logits = self.body(torch.cat([observation, legal.to(observation.dtype)], dim=1))
+        return torch.where(legal > 0, logits.float(), ILLEGAL_LOGIT)
+
+
+class Critic(nn.Module):
+    """The points still to come [B, T], in units of `agents.learning.rollout.POINTS`, from states with all hands open.
+
+    Sides are relative to the seat to act: its own first.
+    """
+
+    def __init__(self, rules: RuleSet, hidden: Sequence[int]) -> None:
+        super().__init__()
+        self.body = MLP(state_layout(rules).width, hidden, rules.num_teams)
+
+    def forward(self, state: Tensor) -> Tensor:
+        return self.body(state).float()  # type: ignore[no-any-return]
+
+
+def trump_first(trumps: NDArray[Any], side_suits: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """int [B, 4]: a suit order for each row, trump first (id order without one), the others in id order.
+
+    ``side_suits`` int [B, 3], permutations of 0..2, shuffles the others: the augmentation of training.
+    """
+    first = np.maximum(np.asarray(trumps, np.int64), 0)
+    others = np.array([[suit for suit in range(4) if suit != trump] for trump in range(4)])[first]
+    if side_suits is not None:
+        others = np.take_along_axis(others, side_suits, axis=1)
+    return np.concatenate([first[:, None], others], axis=1)
+
+
+def action_frame(rules: RuleSet, orders: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int [B, A]: the action id in each place of the network's frame; actions other than cards keep their place."""
+    cards = card_frame(rules, orders)
+    others = np.arange(cards.shape[1], rules.num_actions)
+    return np.concatenate([cards, np.broadcast_to(others, (len(orders), len(others)))], axis=1)
+
+
+class NeuralPlayer:
+    """Plays the likeliest legal action of a policy network; needs no randomness and keeps no memory."""
+
+    sees_all = False
+
+    def __init__(self, rules: RuleSet, policy: Policy, name: str = "policy", device: str = "cpu") -> None:
+        self.rules, self.name, self.device = rules, name, device
+        self.policy = policy.to(device).eval()
+
+    @classmethod
+    def load(cls, path: Path, rules: RuleSet, device: str = "cpu") -> NeuralPlayer:
+        """The player of a checkpoint or run folder; ValueError if it was trained for another game or layout."""
+        from agents.learning.checkpoint import load_policy
+
+        return cls(rules, load_policy(path, rules), name=path.name, device=device)
+
+    def act(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """int [B]: an action for each View; 0 where the game is over."""
+        legal = legal_mask(self.rules, views)
+        actions = legal.argmax(axis=1)
+        choices = np.flatnonzero(legal.sum(axis=1) > 1)  # forced moves need no network
+        for start in range(0, len(choices), BLOCK):
+            rows = choices[start : start + BLOCK]
+            actions[rows] = self._choose(views[rows], legal[rows])
+        return actions
+
+    def _choose(self, views: NDArray[np.void], legal: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """int [n]: the likeliest actions of at most BLOCK Views, computed in one block of exactly BLOCK rows."""
+        orders = trump_first(views["trump"])
+        frame = action_frame(self.rules, orders)
+        observation = np.zeros((BLOCK, layout(self.rules).width), np.float32)
+        encode_views(self.rules, views, orders, out=observation[: len(views)])
+        mask = np.zeros((BLOCK, self.rules.num_actions), np.bool_)
+        mask[: len(views)] = np.take_along_axis(legal, frame, axis=1)
+        with torch.inference_mode():
+            logits = self.policy(*(torch.from_numpy(array).to(self.device) for array in (observation, mask)))
+        best = logits[: len(views)].argmax(dim=1).cpu().numpy()
+        chosen: NDArray[np.int64] = np.take_along_axis(frame, best[:, None], axis=1)[:, 0]
+        return chosen

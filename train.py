@@ -1,0 +1,140 @@
+"""Train a policy by self-play: a config in, a run folder out.
+
+    python train.py configs/cpu.toml --out runs/cpu
+    python train.py configs/cpu.toml --out runs/cpu --resume
+    python train.py configs/cpu.toml --out runs/try --seed 11 --ppo.epochs 1
+
+Each update plays hands, estimates advantages, and improves the networks on them; now and then the policy is evaluated
+and a checkpoint written. The run folder holds checkpoints/ and TensorBoard's event files. docs/TRAINING.md explains
+every part and metric.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from torch.utils.tensorboard import SummaryWriter
+
+from agents.learning import checkpoint
+from agents.learning.checkpoint import Progress as Counters
+from agents.learning.config import Config, check, load_config
+from agents.learning.ppo import Learner, update
+from agents.learning.rollout import collect
+from agents.neural import Critic, NeuralPlayer, Policy
+from agents.registry import make
+from arena.match import meet
+from arena.player import Player
+from arena.stats import estimate
+from malilla_env import RuleSet
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train a policy by self-play."""
+
+    config: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(help="a TOML file of configs/")]
+    out: Annotated[Path, tyro.conf.arg(help="the run's folder")]
+    resume: Annotated[bool, tyro.conf.arg(help="go on from the newest checkpoint of the folder")] = False
+
+
+def main() -> int:
+    """Parse the command line and train; a wrong input ends in one line that names it."""
+    arguments, rest = tyro.cli(Arguments, return_unknown_args=True)
+    try:
+        config = tyro.cli(Config, default=load_config(arguments.config), args=rest)
+        check(config)
+        train(config, arguments.out, arguments.resume)
+    except (ValueError, OSError, FloatingPointError) as error:
+        Console(stderr=True).print(f"train.py: {error}", style="red", markup=False, highlight=False)
+        return 2
+    return 0
+
+
+def train(config: Config, run: Path, resume: bool) -> None:
+    """The recipe: play, learn, log, evaluate, keep."""
+    rules, learner = config.rules(), new_learner(config)
+    counters = start(run, learner, config, resume)
+    log = SummaryWriter(str(run), purge_step=counters.update)
+    with progress_bar() as bar:
+        task = bar.add_task("", total=config.decisions, completed=counters.decisions, told="")
+        while counters.decisions < config.decisions:
+            began, fraction = time.perf_counter(), counters.decisions / config.decisions
+            rollout = collect(rules, learner.policy, learner.critic, config.ppo, config.seed, counters.update)
+            metrics = update(learner, rollout, config.ppo, fraction, config.seed + counters.update)
+            metrics["decisions_per_second"] = rollout.decisions / (time.perf_counter() - began)
+            counters = Counters(counters.update + 1, counters.decisions + rollout.decisions)
+            done = counters.decisions >= config.decisions
+            if config.evaluation.every and (done or counters.update % config.evaluation.every == 0):
+                metrics |= evaluate(learner, rules, config)
+            if done or counters.update % config.checkpoint_every == 0:
+                checkpoint.save(run, learner, config, counters)
+            report(log, bar, task, counters, metrics)
+    log.close()
+
+
+def new_learner(config: Config) -> Learner:
+    """Networks and optimiser at their start, on the device; the seed decides the weights."""
+    torch.set_num_threads(config.threads)
+    torch.manual_seed(config.seed)
+    device = ("cuda" if torch.cuda.is_available() else "cpu") if config.device == "auto" else config.device
+    rules = config.rules()
+    policy, critic = Policy(rules, config.network.policy), Critic(rules, config.network.critic)
+    return Learner.new(policy.to(device), critic.to(device), config.ppo)
+
+
+def start(run: Path, learner: Learner, config: Config, resume: bool) -> Counters:
+    """A new run's counters, or those of the checkpoint that is resumed; ValueError rather than overwrite a run."""
+    started = (run / "checkpoints").exists()
+    if started and not resume:
+        raise ValueError(f"{run} already holds a run: add --resume to go on with it, or choose another --out")
+    if resume and checkpoint.any_in(run):
+        return checkpoint.resume(run, learner, config)
+    checkpoint.save(run, learner, config, Counters())
+    return Counters()
+
+
+def evaluate(learner: Learner, rules: RuleSet, config: Config) -> dict[str, float]:
+    """Margins against the config's opponents, on deals kept for tuning."""
+    player = Player("policy", NeuralPlayer(rules, learner.policy))
+    margins = {}
+    for spec in config.evaluation.opponents:
+        meeting = meet(player, Player(spec, make(spec, rules)), rules, config.evaluation.seed, config.evaluation.pairs)
+        margins[f"margin_{spec}"] = estimate(meeting.margins).mean
+    learner.policy.train()
+    return margins
+
+
+def progress_bar() -> Progress:
+    return Progress(
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} decisions"),
+        BarColumn(bar_width=20),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[told]}"),
+        refresh_per_second=2,
+    )
+
+
+TOLD = {"decisions_per_second": "{:,.0f}/s", "entropy": "entropy {:.2f}", "explained_variance": "critic {:.2f}"}
+
+
+def report(log: SummaryWriter, bar: Progress, task: TaskID, counters: Counters, metrics: dict[str, float]) -> None:
+    """Every metric to TensorBoard; the telling ones to the progress line, evaluations to lines that stay."""
+    for name, value in metrics.items():
+        log.add_scalar(name, value, counters.decisions)
+    told = "  ".join(form.format(metrics[name]) for name, form in TOLD.items())
+    bar.update(task, completed=counters.decisions, told=told)
+    margins = [f"{name.removeprefix('margin_')} {value:+.2f}" for name, value in metrics.items() if "margin_" in name]
+    if margins:
+        bar.console.print(f"{counters.decisions:>12,} decisions: margin against {', '.join(margins)}  {told}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -263,15 +263,16 @@ PRESETS: dict[str, RuleSet] = {
 }
 
 
-def ruleset(name: str = "malilla", **overrides: Any) -> RuleSet:
-    """A preset by name, with fields replaced: ``ruleset("malilla", target=70)``.
+def ruleset(name: str | RuleSet = "malilla", **overrides: Any) -> RuleSet:
+    """A preset by name, or a rule set already made, with fields replaced: ``ruleset("malilla", target=70)``.
 
     ValueError lists the choices when the name or a field is unknown.
     """
-    if name not in PRESETS:
+    if not isinstance(name, RuleSet) and name not in PRESETS:
         raise ValueError(f"unknown rule set {name!r}: choose one of {', '.join(PRESETS)}")
+    base = name if isinstance(name, RuleSet) else PRESETS[name]
     known = [field.name for field in fields(RuleSet) if field.name != "name"]
     for field in overrides:
         if field not in known:
             raise ValueError(f"unknown rule set field {field!r}: choose among {', '.join(known)}")
-    return RuleSet(**{**PRESETS[name].to_dict(), **overrides})
+    return RuleSet(**{**base.to_dict(), **overrides})

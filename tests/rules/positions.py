@@ -28,6 +28,7 @@ class Position:
     trump: str = "s"
     locked: str = ""  # suits never led earlier in the hand
     unlocked: str = ""  # suits led earlier in the hand
+    discarded: str = ""  # suits of which a card was played earlier
     seed: int = 0  # from which `history_to` happens to find a history soon
     later: str = ""  # the cards with which the seats after it complete the trick, where the position says so
 
@@ -41,6 +42,7 @@ def _with(**overrides: object) -> tuple[tuple[str, object], ...]:
 
 
 FORBIDDEN, FORCED, CLIMB = _with(undertrump="forbidden"), _with(undertrump="forced"), _with(climb_over_partner=True)
+PLAYED = _with(protected="played")
 
 POSITIONS = [
     Position("G1", "5h Kh", "7d 4d 3c", "4d 3c", locked="d"),
@@ -62,8 +64,18 @@ POSITIONS = [
     Position("G16", "5h 6h Ah", "7h 2h", "7h"),
     Position("1.3.8, a low trump before the seven", "4h Ks", "2s 7d", "2s", FORBIDDEN, locked="d", seed=39),
     Position("1.3.8, the trump seven is free", "Ah 2h", "7s 3d", "7s 3d", seed=12),
-    Position("1.3.7, void and climbing over partner", "Ah 2h", "4s 3d", "4s", CLIMB, seed=5),
-    Position("1.3.5, partner winning, void", "Ah 2h", "4s 3d", "4s 3d", seed=8),
+    Position("1.3.8, diamonds discarded", "5h Kh", "7d 4d 3c", "4d 3c", locked="d", discarded="d"),
+    Position("1.3.8, diamonds discarded, played", "5h Kh", "7d 4d 3c", "7d 4d 3c", PLAYED, locked="d", discarded="d"),
+    Position("1.3.8, opponent winning", "4h Ks", "7d 6c", "6c", locked="d", seed=13),
+    Position("1.3.8, led and following", "5d", "7d 4d 3c", "7d", locked="d"),
+    Position("1.3.1, a protected seven may be led", "", "7d 4d 3c", "7d 4d 3c", locked="d"),
+    Position("1.3.2, unable to beat", "Ah", "Kh 2h 5s", "Kh 2h", seed=58),
+    Position("1.3.3, trump led", "4s", "Ks 2s 3h", "Ks", seed=38),
+    Position("1.3.5, an opponent winning, no trump yet", "5h Kh", "4s 2s 7d", "4s 2s", seed=31),
+    Position("1.3.5, no trump held", "Ah", "4d 3c", "4d 3c"),
+    Position("1.3.7, void", "Ah 2h", "4s 3d", "4s 3d", seed=3),
+    Position("1.3.7, void and climbing", "Ah 2h", "4s 3d", "4s", CLIMB),
+    Position("1.3.7, climbing over a ruff", "2h 4s 2s", "Ks 3s", "Ks", CLIMB, seed=45),
 ]
 
 
@@ -159,6 +171,8 @@ def _play_towards(
         plays.append(rng.choice(cards))
         game.play(plays[-1])
     if game.seat != 0 or not set(position.unlocked) <= game.suits_led:
+        return None
+    if not set(position.discarded) <= game.suits_played:
         return None
     for card in position.trick.split():
         if card not in game.legal():

@@ -24,8 +24,8 @@ def mode_name(mode: dict) -> str:
 def test_legal_cards_of_the_worked_positions(position):
     laws = Laws(ruleset(**position.changes))
     trick = list(enumerate(position.trick.split()))
-    led = {trick[0][1][1], *position.unlocked}
-    seen = led | {card[1] for _, card in trick}
+    led = {card[1] for _, card in trick[:1]} | set(position.unlocked)
+    seen = led | {card[1] for _, card in trick} | set(position.discarded)
     legal, _ = laws.legal(len(trick), position.hand.split(), trick, position.trump, led, seen)
     assert sorted(legal) == sorted(position.legal.split())
 

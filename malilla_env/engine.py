@@ -341,7 +341,9 @@ def keep_record(row: Row, action: Int) -> None:
 
 @jit
 def show_last_card(row: Row, rules: Row) -> None:
-    """1.2.3: a dealer with one card left, the turned-up one not yet played, holds that card and no other."""
+    """A seat whose last card is played holds none; 1.2.3: a dealer whose last card is the turned-up one, no other."""
+    if row["hands"][row["seat"]] == ZERO:
+        row["excluded"][row["seat"]] = rules["deck_mask"]
     hand = row["hands"][row["dealer"]]
     turned = bit(row["turned_card"])
     if hand == turned:

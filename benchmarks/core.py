@@ -1,7 +1,8 @@
 """The core: random play of Malilla in batches, beside OpenSpiel's trick-taking games driven from Python.
 
-A decision is a card chosen by a player (in spades and euchre a bid too); dealing, legal sets, choosing and starting new
-matches are part of the time, on both sides. Spades is the peer for play alone, euchre for play with tensors.
+A decision is a card chosen by a player (in spades and euchre a bid too); dealing, legal sets, choosing and playing are
+part of the time, on both sides. An episode is one hand, as it is there. Spades is the peer for play alone, euchre for
+play with tensors.
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ from benchmarks.measure import Comparison, Effort, Work, race
 from malilla_env import GameBatch, layout, ruleset
 
 SEED = 11
-STEPS = 16  # of the whole batch, in one piece of work
+RULES = ruleset("malilla")
 
 
 def ours(batch: int, choose: Callable[[GameBatch], Any]) -> Work:
-    """Random play of whole matches in every lane; a lane whose match is over starts the next."""
-    games = GameBatch(ruleset("malilla"), batch, seed=SEED)
-    games.reset(where=games.done)  # compiles it
+    """Random play of a hand in every lane."""
+    games = GameBatch(RULES, batch, seed=SEED, episode="hand")
 
     def work() -> int:
-        for _ in range(STEPS):
+        games.reset()
+        for _ in range(RULES.num_cards):
             games.step(choose(games))
-            if games.done.any():
-                games.reset(where=games.done)
-        return STEPS * batch
+        return RULES.num_cards * batch
 
     return work
 
 
-def choose_compiled(games: GameBatch) -> Any:
-    return games.random_legal(games.decision_keys(SEED))
+def compiled_choice(batch: int) -> Callable[[GameBatch], Any]:
+    """A uniform choice by the batch itself, from a fresh random word for each lane."""
+    words = np.random.SFC64(SEED)
+    return lambda games: games.random_legal(words.random_raw(batch))
 
 
-def choose_by_mask() -> Callable[[GameBatch], Any]:
+def numpy_choice(batch: int) -> Callable[[GameBatch], Any]:
     """A uniform choice as NumPy makes it: the largest of random numbers where the mask is set."""
     generator = np.random.default_rng(SEED)
 
@@ -51,19 +52,27 @@ def choose_by_mask() -> Callable[[GameBatch], Any]:
     return choose
 
 
-def choose_after_views(games: GameBatch) -> Any:
-    games.views()
-    return choose_compiled(games)
+def after_views(batch: int) -> Callable[[GameBatch], Any]:
+    """The compiled choice, once every seat to act has been given its View."""
+    choose = compiled_choice(batch)
+
+    def look_and_choose(games: GameBatch) -> Any:
+        games.views()
+        return choose(games)
+
+    return look_and_choose
 
 
-def choose_after_observing(batch: int) -> Callable[[GameBatch], Any]:
-    out = np.empty((batch, layout(ruleset("malilla")).width), np.float32)
+def after_observing(batch: int) -> Callable[[GameBatch], Any]:
+    """The compiled choice, once every seat to act has been given its View as an observation."""
+    choose = compiled_choice(batch)
+    out = np.empty((batch, layout(RULES).width), np.float32)
 
-    def choose(games: GameBatch) -> Any:
+    def observe_and_choose(games: GameBatch) -> Any:
         games.observe(out=out)
-        return choose_compiled(games)
+        return choose(games)
 
-    return choose
+    return observe_and_choose
 
 
 def open_spiel(name: str, look: Callable[[Any], object] | None = None) -> Work:
@@ -93,41 +102,29 @@ def euchre_observer() -> Callable[[Any], object]:
 
 
 def compare(effort: Effort) -> list[Comparison]:
-    width = layout(ruleset("malilla")).width
     (euchre_width,) = pyspiel.load_game("euchre").information_state_tensor_shape()
     rates = race(
         {
-            "play": ours(effort.batch, choose_compiled),
-            "masks": ours(effort.batch, choose_by_mask()),
+            "play": ours(effort.batch, compiled_choice(effort.batch)),
+            "masks": ours(effort.batch, numpy_choice(effort.batch)),
             "spades": open_spiel("spades"),
-            "views": ours(effort.batch, choose_after_views),
-            "observe": ours(effort.batch, choose_after_observing(effort.batch)),
-            "euchre list": open_spiel("euchre", lambda state: state.information_state_tensor()),
+            "views": ours(effort.batch, after_views(effort.batch)),
+            "observe": ours(effort.batch, after_observing(effort.batch)),
+            "euchre tensor": open_spiel("euchre", lambda state: state.information_state_tensor()),
             "euchre observer": open_spiel("euchre", euchre_observer()),
         },
         effort,
     )
 
     def row(name: str, key: str, peer_name: str, peer: str, **targets: Any) -> Comparison:
-        return Comparison(name, "decisions/s", rates[key], peer_name, rates[peer], **targets)
+        return Comparison(name, "decisions/s", rates[key], f"OpenSpiel {peer_name}", rates[peer], **targets)
 
-    tensors = f"observations, float32[{width}]"
+    observe = f"random play with Views and observations, float32[{layout(RULES).width}]"
+    tensor, observer = f"euchre, state's tensor [{euchre_width}]", f"euchre, Observation.set_from [{euchre_width}]"
     return [
-        row("random play", "play", "OpenSpiel spades", "spades", at_least=20e6, ratio_at_least=100),
-        row("random play, masks and NumPy choice", "masks", "OpenSpiel spades", "spades"),
-        row("the same with Views", "views", "OpenSpiel spades", "spades"),
-        row(
-            f"the same with Views and {tensors}",
-            "observe",
-            f"OpenSpiel euchre, information_state_tensor() [{euchre_width}]",
-            "euchre list",
-            at_least=2e6,
-            ratio_at_least=30,
-        ),
-        row(
-            f"the same with Views and {tensors}",
-            "observe",
-            f"OpenSpiel euchre, Observation.set_from() [{euchre_width}]",
-            "euchre observer",
-        ),
+        row("random play", "play", "spades", "spades", at_least=20e6, ratio_at_least=100),
+        row("random play, bool masks and NumPy choice", "masks", "spades", "spades"),
+        row("random play with Views", "views", "spades", "spades"),
+        row(observe, "observe", tensor, "euchre tensor", at_least=2e6, ratio_at_least=30),
+        row(observe, "observe", observer, "euchre observer"),
     ]

@@ -42,7 +42,7 @@ def make(spec: str, rules: RuleSet) -> Agent:
         place, types = NAMED[name]
         given = _options(spec, options, types)
         return _checked(spec, _maker(spec, place)(rules, **given))
-    if spec.endswith(".onnx") or os.sep in spec or Path(spec).is_dir():
+    if spec.endswith(".onnx") or os.sep in spec or (spec and Path(spec).is_dir()):
         return _stored(spec, EXPORTED if spec.endswith(".onnx") else CHECKPOINT, rules)
     if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", spec):
         return _own(spec, rules)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.base import Agent
-from malilla_env import GameBatch, RuleSet
-from malilla_env.cards import hand_text
+from malilla_env import GameBatch
+from malilla_env.view import legal_mask
 
 
 class PlayError(ValueError):
@@ -67,7 +67,7 @@ class Player:
         """Refuse what is no action id; count what is an illegal play, or refuse that too if the rule set does."""
         rules = games.rules
         in_range = (answer >= 0) & (answer < rules.num_actions)
-        legal = in_range & is_legal(rules, views, np.where(in_range, answer, 0).astype(np.int64))
+        legal = in_range & legal_mask(rules, views)[np.arange(len(views)), np.where(in_range, answer, 0)]
         wrong = np.flatnonzero(~legal)
         if not len(wrong):
             return
@@ -80,26 +80,11 @@ class Player:
     def _sentence(self, games: GameBatch, lane: int, action: int) -> str:
         row, rules = games.state[lane], games.rules
         inside = 0 <= action < rules.num_actions
-        played = f"{rules.action_names[action]} (action {action}), which is illegal" if inside else f"action {action}"
-        return (
-            f"player {self.name!r}, deal {row['stream']}, hand {row['hand_number']}, lane {lane}, seat {row['seat']} "
-            f"played {played}{'' if inside else f', which is no id in 0..{rules.num_actions - 1}'}; "
-            f"legal: {legal_text(rules, row['legal'])}"
-        )
-
-
-def is_legal(rules: RuleSet, views: NDArray[np.void], actions: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """bool [n]: whether each View's seat may take the action id, given in range."""
-    others = actions - 4 * rules.ranks
-    word = np.where(others < 0, views["legal"][:, 0], views["legal"][:, 1])
-    place = np.where(others < 0, actions, others).astype(np.uint64)
-    return (word >> place & np.uint64(1)).astype(bool)
-
-
-def legal_text(rules: RuleSet, legal: NDArray[np.uint64]) -> str:
-    """The legal actions as text: cards, then the others."""
-    others = [name for place, name in enumerate(rules.action_names[4 * rules.ranks :]) if int(legal[1]) >> place & 1]
-    return " ".join([hand_text(rules, int(legal[0])), *others]).strip()
+        what = f"{rules.action_names[action]} (action {action})" if inside else f"action {action}"
+        why = "is illegal" if inside else f"is no id in 0..{rules.num_actions - 1}"
+        mask = legal_mask(rules, games.state[lane : lane + 1])[0]
+        where = f"lane {lane} (deal {row['stream']}, hand {row['hand_number']}), seat {row['seat']}"
+        return f"player {self.name!r} in {where}: {what} {why}; legal: {' '.join(np.array(rules.action_names)[mask])}"
 
 
 def _told(error: Exception) -> str:

@@ -38,6 +38,6 @@ def estimate(values: NDArray[np.float64], level: float = LEVEL) -> Estimate:
     if len(values) < 2:
         raise ValueError(f"an interval needs 2 or more duplicate pairs, not {len(values)}")
     mean = float(values.mean())
-    error = float(values.std(ddof=1)) / np.sqrt(len(values))
+    error = float(values.std(ddof=1)) / len(values) ** 0.5
     reach = float(stdtrit(len(values) - 1, (1 + level) / 2)) * error
     return Estimate(mean, mean - reach, mean + reach)

@@ -95,8 +95,14 @@ def _ask(players: tuple[Player, Player], games: GameBatch, seats: NDArray[np.int
     for place, player in enumerate(players):
         lanes = np.flatnonzero(turn == place)
         if len(lanes):
-            actions[lanes] = player.choose(games, lanes, views[lanes], keys[lanes])
+            actions[lanes] = player.choose(games, lanes, _rows(views, lanes), keys[lanes])
     return actions
+
+
+def _rows(views: NDArray[np.void], lanes: NDArray[np.intp]) -> NDArray[np.void]:
+    """``views[lanes]``, several times faster: NumPy copies structured rows field by field, plain bytes at once."""
+    rows: NDArray[np.void] = views.view(f"V{views.itemsize}")[lanes].view(views.dtype)
+    return rows
 
 
 def _unit(teams: int) -> int:

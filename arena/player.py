@@ -45,12 +45,10 @@ class Player:
     def choose(
         self, games: GameBatch, lanes: NDArray[np.intp], views: NDArray[np.void], keys: NDArray[np.uint64]
     ) -> NDArray[np.int64]:
-        """int64 [n]: the agent's actions in some lanes of a batch, given their Views [n] and keys [n]."""
-        arguments: tuple[Any, ...] = (views.copy(), keys.copy())  # an agent may write on its copy
-        if self.cheats:
-            arguments += (games.state[lanes],)
+        """int64 [n]: the agent's actions in some lanes of a batch, given copies of their Views [n] and keys [n]."""
+        mask = legal_mask(games.rules, views)  # taken before the agent can write on its Views
         try:
-            answer = np.asarray(self.agent.act(*arguments))
+            answer = np.asarray(self.agent.act(views, keys, *((games.state[lanes],) if self.cheats else ())))
         except Exception as error:  # whatever a user's own player does
             raise PlayError(f"player {self.name!r} failed: {_told(error)}") from error
         if answer.shape != (len(lanes),) or answer.dtype.kind not in "iu":
@@ -58,20 +56,19 @@ class Player:
                 f"player {self.name!r}: act(views, keys) must return {len(lanes)} integers, an action id for each "
                 f"view, not {answer.dtype} of shape {answer.shape}"
             )
-        self._check(games, lanes, views, answer)
+        self._check(games, lanes, mask, answer)
         return answer.astype(np.int64)
 
     def _check(
-        self, games: GameBatch, lanes: NDArray[np.intp], views: NDArray[np.void], answer: NDArray[np.integer[Any]]
+        self, games: GameBatch, lanes: NDArray[np.intp], mask: NDArray[np.bool_], answer: NDArray[np.integer[Any]]
     ) -> None:
         """Refuse what is no action id; count what is an illegal play, or refuse that too if the rule set does."""
-        rules = games.rules
-        in_range = (answer >= 0) & (answer < rules.num_actions)
-        legal = in_range & legal_mask(rules, views)[np.arange(len(views)), np.where(in_range, answer, 0)]
+        in_range = (answer >= 0) & (answer < games.rules.num_actions)
+        legal = in_range & mask[np.arange(len(mask)), np.where(in_range, answer, 0)]
         wrong = np.flatnonzero(~legal)
         if not len(wrong):
             return
-        refused = np.flatnonzero(~in_range) if rules.illegal != "raise" else wrong
+        refused = np.flatnonzero(~in_range) if games.rules.illegal != "raise" else wrong
         if len(refused):
             raise PlayError(self._sentence(games, int(lanes[refused[0]]), int(answer[refused[0]])))
         self.first_renege = self.first_renege or self._sentence(games, int(lanes[wrong[0]]), int(answer[wrong[0]]))

@@ -128,9 +128,9 @@ def test_margins_and_wins_agree_with_a_count_game_by_game(rules: RuleSet, episod
 @pytest.mark.parametrize("episode", ["hand", "match"])
 def test_results_do_not_depend_on_block_size(rules: RuleSet, episode: str) -> None:
     a, b = Highest(rules), Chance(rules)
-    whole = played(a, b, rules, pairs=16, episode=episode)
+    whole = played(a, b, rules, pairs=10, episode=episode)
     for block in (1, 7):
-        blocks = played(a, b, rules, pairs=16, episode=episode, block=block)
+        blocks = played(a, b, rules, pairs=10, episode=episode, block=block)
         assert np.array_equal(blocks.margins, whole.margins)
         assert np.array_equal(blocks.wins, whole.wins)
     fewer = played(a, b, rules, pairs=9, episode=episode)

@@ -91,7 +91,7 @@ def _stored(path: str, place: str, rules: RuleSet) -> Agent:
         raise ValueError(f"player {path!r}: there is no such file or folder")
     try:
         return _checked(path, _maker(path, place)(Path(path), rules))
-    except (ValueError, OSError) as error:
+    except (ImportError, ValueError, OSError) as error:
         raise ValueError(f"player {path!r} cannot be loaded: {error}") from error
 
 

@@ -1,0 +1,79 @@
+"""The players that come with the game: random, and a rule player that counts cards.
+
+Enters: Views [B] and a key for each. Leaves: an action for each. A player sees Views and nothing else, and keeps no
+memory between calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malilla_env.compiled import Array, jit
+from malilla_env.deals import below
+from malilla_env.engine import nth_legal, num_legal
+from malilla_env.heuristic import IDEAS, RECKONING, WEIGHTS, choose
+from malilla_env.rules import RuleSet
+from malilla_env.view import VIEW
+
+
+@jit
+def _choose(views: Array, table: Array, weights: Array, r: Array, actions: Array) -> None:
+    for lane in range(len(views)):
+        actions[lane] = choose(views[lane], table[0], weights[0], r[0])
+
+
+@jit
+def _random(views: Array, table: Array, keys: Array, actions: Array) -> None:
+    for lane in range(len(views)):
+        view = views[lane]
+        count = num_legal(view)
+        actions[lane] = nth_legal(view, table[0], below(keys[lane], count)) if count else 0
+
+
+class RandomPlayer:
+    """Any legal action, uniformly, by the key."""
+
+    name = "random"
+
+    def __init__(self, rules: RuleSet) -> None:
+        self.rules = rules
+
+    def act(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """int64 [B]: an action for each View [B], drawn by its key (uint64 [B]); 0 where nothing is legal."""
+        _check(views)
+        if keys.shape != views.shape or keys.dtype != np.uint64:
+            raise ValueError(f"keys must be uint64 of shape {views.shape}, not {keys.dtype} {keys.shape}")
+        actions = np.zeros(len(views), np.int64)
+        _random(views, self.rules.table, keys, actions)
+        return actions
+
+
+class HeuristicPlayer:
+    """A rule player that counts cards; `without` names the IDEAS it shall do without, for ablations."""
+
+    def __init__(self, rules: RuleSet, *, without: Iterable[str] = ()) -> None:
+        self.rules, self.without = rules, tuple(without)
+        known = [idea.name for idea in IDEAS]
+        for name in self.without:
+            if name not in known:
+                raise ValueError(f"unknown idea {name!r}: choose among {', '.join(known)}")
+        self.name = "heuristic" + "".join(f" without {name}" for name in self.without)
+        self.weights = np.zeros(1, WEIGHTS)
+        for idea in IDEAS:
+            for name, value in idea.weights.items():
+                self.weights[name] = 0.0 if idea.name in self.without else value
+
+    def act(self, views: NDArray[np.void], keys: NDArray[np.uint64] | None = None) -> NDArray[np.int64]:
+        """int64 [B]: an action for each View [B]; keys are not used: equal Views are answered equally."""
+        _check(views)
+        actions = np.zeros(len(views), np.int64)
+        _choose(views, self.rules.table, self.weights, np.zeros(1, RECKONING), actions)
+        return actions
+
+
+def _check(views: NDArray[np.void]) -> None:
+    if not isinstance(views, np.ndarray) or views.dtype != VIEW or views.ndim != 1:
+        raise ValueError("views must be a 1-D array of VIEW rows, as GameBatch.views makes it")

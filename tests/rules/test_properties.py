@@ -141,7 +141,7 @@ def test_finished_games_ignore_their_action():
     after = games.state.copy()
     games.step(np.full(LANES, 7))
     after["hand_over"] = False  # the last step ended no hand
-    assert games.state.tobytes() == after.tobytes()
+    assert (games.state == after).all()
 
 
 def test_case_8_every_lane_has_its_own_deal():

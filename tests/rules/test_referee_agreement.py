@@ -28,7 +28,7 @@ from malilla_env import RuleSet, ruleset
 from malilla_env.compiled import PURE
 
 SHARE = 40 if PURE else 1  # as plain Python the engine plays that many times fewer hands
-VISITS = 200 // SHARE
+VISITS = 200  # of each branch, at least
 
 
 def compare(scenario: Scenario, hands: int, seed: int, lanes: int = 250) -> Tally:

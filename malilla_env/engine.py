@@ -208,11 +208,7 @@ def locked_tops(row: Row, rules: Row) -> Word:
     if rules["protected"] == PROTECTED_OFF:
         return ZERO
     suits = row["suits_led"] if rules["protected"] == PROTECTED_LED else row["suits_played"]
-    unlocked = rules["suit_mask"][row["trump"]]
-    for suit in range(4):
-        if suits >> suit & 1:
-            unlocked |= rules["suit_mask"][suit]
-    return rules["tops"] & ~unlocked
+    return rules["tops"] & ~rules["suits_mask"][suits] & ~rules["suit_mask"][row["trump"]]
 
 
 @jit

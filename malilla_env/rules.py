@@ -29,6 +29,7 @@ PACKS = ("french", "spanish")
 TABLE = np.dtype(
     [
         ("suit_mask", "u8", 4),
+        ("suits_mask", "u8", 16),  # the cards of a set of suits, a bit per suit
         ("above", "u8", MAX_CARDS),  # the higher cards of the card's suit
         ("deck_mask", "u8"),
         ("tops", "u8"),  # the highest card of each suit: the malillas
@@ -82,6 +83,14 @@ class RuleSet:
         for field in fields(self):
             object.__setattr__(self, field.name, _typed(field.name, str(field.type), getattr(self, field.name)))
         _check(self)
+
+    # Rule sets are looked up by at every observation: their hash is counted once.
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     # A copy shares or remakes what was derived: NumPy's own copies of `table` would lose its read-only flag, and with
     # it the functions compiled for it.
@@ -236,6 +245,8 @@ def _table(rules: RuleSet) -> NDArray[np.void]:
     suit_bits = (1 << rules.ranks) - 1
     for suit in range(4):
         row["suit_mask"][suit] = (suit_bits << suit * rules.ranks) & mask_of(rules.deck)
+    for suits in range(16):
+        row["suits_mask"][suits] = sum(int(row["suit_mask"][suit]) for suit in range(4) if suits >> suit & 1)
     for card in rules.deck:
         suit, strength = divmod(card, rules.ranks)
         row["suit"][card], row["points"][card] = suit, rules.rank_points[strength]

@@ -54,13 +54,6 @@ def _start(state: Array, table: Array, where: Array, dealers: Array, orders: Arr
 
 
 @jit
-def _step(state: Array, table: Array, actions: Array) -> None:
-    rules = table[0]
-    for lane in range(len(state)):
-        engine.step(state[lane], rules, actions[lane])
-
-
-@jit
 def _first_refused(state: Array, table: Array, actions: Array, legal_only: bool) -> Int:
     """The first lane whose action is out of range (or, with legal_only, not legal); -1 if none."""
     rules = table[0]
@@ -73,6 +66,17 @@ def _first_refused(state: Array, table: Array, actions: Array, legal_only: bool)
         if legal_only and not engine.is_legal(row, rules, action):
             return lane
     return NONE
+
+
+@jit
+def _step(state: Array, table: Array, actions: Array, legal_only: bool) -> Int:
+    """Step every lane and answer -1; or answer a lane whose action is refused, and step none."""
+    refused = _first_refused(state, table, actions, legal_only)
+    if refused == NONE:
+        rules = table[0]
+        for lane in range(len(state)):
+            engine.step(state[lane], rules, actions[lane])
+    return refused
 
 
 @jit
@@ -151,6 +155,7 @@ class GameBatch:
             raise ValueError(f"num_games {num_games} must be 1 or more")
         self.rules, self.purpose = rules, purpose
         self.state = np.zeros(num_games, STATE)
+        self.scratch = np.zeros(1, VIEW)  # of `_encoded`: as costly to make as a game is to observe
         self.state["one_hand"] = episode == "hand"
         self.state["stream"] = np.arange(num_games) if streams is None else self._streams(streams, num_games)
         self.reset(seed)
@@ -166,13 +171,15 @@ class GameBatch:
     def from_state(cls, rules: RuleSet, state: NDArray[np.void], purpose: str = "play") -> GameBatch:
         """The batch whose `state` this is; the array is copied. ValueError if it is not a state of these rules."""
         check_state(rules, state)
-        games = cls.__new__(cls)
-        games.rules, games.purpose, games.state = rules, purpose, state.copy()
-        return games
+        return cls._holding(rules, state.copy(), purpose)
 
     def copy(self) -> GameBatch:
-        games = GameBatch.__new__(GameBatch)
-        games.rules, games.purpose, games.state = self.rules, self.purpose, self.state.copy()
+        return GameBatch._holding(self.rules, self.state.copy(), self.purpose)
+
+    @classmethod
+    def _holding(cls, rules: RuleSet, state: NDArray[np.void], purpose: str) -> GameBatch:
+        games = cls.__new__(cls)
+        games.rules, games.purpose, games.state, games.scratch = rules, purpose, state, np.zeros(1, VIEW)
         return games
 
     def __len__(self) -> int:
@@ -274,11 +281,9 @@ class GameBatch:
         if given.dtype == np.uint64 and len(given):
             given = np.minimum(given, np.uint64(1 << 62))
         chosen = np.ascontiguousarray(given, np.int64)
-        raises = self.rules.illegal == "raise"
-        lane = int(_first_refused(self.state, self.rules.table, chosen, raises))
+        lane = int(_step(self.state, self.rules.table, chosen, self.rules.illegal == "raise"))
         if lane != NONE:
             self._refuse(lane, int(chosen[lane]))
-        _step(self.state, self.rules.table, chosen)
 
     def _refuse(self, lane: int, action: int) -> None:
         row, actions = self.state[lane], self.rules.num_actions
@@ -338,7 +343,7 @@ class GameBatch:
     ) -> NDArray[np.float32]:
         out = plan.output(len(self), out)
         orders = plan.orders(len(self), suit_order)
-        write(self.state, self.rules.table, self._seats(seats), orders, plan.offsets, np.zeros(1, VIEW), out)
+        write(self.state, self.rules.table, self._seats(seats), orders, plan.offsets, self.scratch, out)
         return out
 
     def __getattr__(self, name: str) -> NDArray[Any]:

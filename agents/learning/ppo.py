@@ -67,7 +67,7 @@ def step(learner: Learner, parts: dict[str, Tensor], entropy: float, max_gradien
     """One gradient step; returns the policy's gradient norm before it was cut."""
     loss = parts["policy_loss"] + parts["value_loss"] - entropy * parts["entropy"]
     if not torch.isfinite(loss):
-        values = ", ".join(f"{name} {float(part):g}" for name, part in parts.items())
+        values = ", ".join(f"{name} {float(part.detach()):g}" for name, part in parts.items())
         raise FloatingPointError(f"the loss is not finite ({values}): lower ppo.learning_rate, resume a checkpoint")
     learner.optimizer.zero_grad(set_to_none=True)
     loss.backward()  # type: ignore[no-untyped-call]

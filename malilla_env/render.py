@@ -6,6 +6,7 @@ know the rules: who leads, wins and may do what stands in the View. Pillow is ne
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from malilla_env.cards import SPANISH_RANKS, SPANISH_SUITS, SUIT_SYMBOLS, cards_in, display
 from malilla_env.engine import NONE
+from malilla_env.record import Record, entries, replay
 from malilla_env.rules import RuleSet
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def frame(games: GameBatch, mode: str, seat: int | None = None) -> str | NDArray
     text = table_text(games.rules, view, hands, news(games))
     if mode == "ansi":
         return text
-    print(text, flush=True)
+    print(text, end="\n\n", flush=True)
     return None
 
 
@@ -174,6 +176,65 @@ def _last_trick(rules: RuleSet, view: np.void) -> str:
         return ""
     cards = ", ".join(f"{player(seat)} {display(rules, card)}" for seat, card in before)
     return f"last trick: {cards}; taken by {player(view['leader'])}"
+
+
+# --- a whole record
+def play_through(record: Record) -> str:
+    """A record as a person would follow it at the table: every hand, a line for each trick, the winning card starred.
+
+    Ends with a line feed. RecordError if the record cannot have been played so.
+    """
+    rules, score = record.rules, record.match_score
+    _, *hands, _ = entries(record)
+    sides = " against ".join(side(rules, team) for team in range(rules.num_teams))
+    parts = [f"{rules.name}, a {record.episode}, first to {rules.target}: {sides}"]
+    for hand, entry in zip(record.hands, hands, strict=True):
+        alone = Record(rules, "hand", tuple(score), (hand,))
+        lines = [_opening(rules, entry), *_dealt(alone)]
+        if entry["plays"]:
+            lines += ["", *_tricks(alone)]
+        parts.append("\n".join([*lines, _closing(entry)]))
+        score = entry["score"]
+    *_, last = replay(record)
+    return "\n\n".join([*parts, f"{ending(last.games)}: {scores(score)}"]) + "\n"
+
+
+def _opening(rules: RuleSet, entry: dict[str, Any]) -> str:
+    turned = rules.action_names.index(entry["deal"].split()[-1])
+    again = f", attempt {entry['attempt'] + 1}" if entry["attempt"] else ""
+    bonus = f"; dealer bonus {entry['bonus']} {'waits' if entry['waits'] else 'paid'}" if entry["bonus"] else ""
+    shown = f"turns up {display(rules, turned)}, trump {suit_word(rules, turned // rules.ranks)}"
+    return f"hand {entry['hand'] + 1}{again}: {player(entry['dealer'])} deals and {shown}{bonus}"
+
+
+def _dealt(record: Record) -> list[str]:
+    games = next(replay(record)).games
+    return [f"    {player(seat)}   {hand_words(record.rules, hand)}" for seat, hand in enumerate(games.hands[0])]
+
+
+def _tricks(record: Record) -> Iterator[str]:
+    """A line for each trick of a record of one hand: its cards in order, and the points of the sides after it."""
+    ((*plays,),) = (hand.plays for hand in record.hands)
+    seats, number = record.rules.num_seats, 0
+    for _, ply, over, games in replay(record):
+        state = games.state[0]
+        if not over and (state["trick_size"] or not ply):
+            continue
+        illegal = over and state["reneged"] != NONE
+        winner = NONE if illegal else state["best_seat" if over else "leader"]
+        cards = [(seat, display(record.rules, card), seat == winner) for seat, card in plays[number * seats : ply]]
+        number += 1
+        line = "   ".join(f"{player(seat)} {card}{'*' if won else ' '}" for seat, card, won in cards)
+        yield f"    {number:>2}  {line}  {'illegal' if illegal else scores(games.hand_points[0])}"
+
+
+def _closing(entry: dict[str, Any]) -> str:
+    score = scores(entry["score"])
+    if entry["end"] == "misdeal":
+        return f"misdeal; score {score}"
+    if entry["end"] == "illegal":
+        return f"illegal play by {player(int(entry['plays'][-1].split(':')[0]))}; score {score}"
+    return f"points {scores(entry['points'])}, tricks {scores(entry['tricks'])}; score {score}"
 
 
 # --- picture

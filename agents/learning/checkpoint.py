@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,7 @@ def _meta(config: Config, progress: Progress) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": __version__,
+        "commit": source_commit(),
         "config": config.to_dict(),
         "rules": rules.to_dict(),
         "rules_hash": rules.hash,
@@ -78,6 +81,19 @@ def _meta(config: Config, progress: Progress) -> dict[str, Any]:
         "update": progress.update,
         "decisions": progress.decisions,
     }
+
+
+@cache
+def source_commit() -> str:
+    """The commit of the project's source, "-dirty" behind it if files were changed since; "unknown" outside git."""
+    root = Path(__file__).parents[2]
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    if not (root / ".git").exists():  # a copy inside some other repository
+        return "unknown"
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 def _tensors(learner: Learner) -> dict[str, dict[str, Tensor]]:

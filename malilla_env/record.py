@@ -178,19 +178,16 @@ def write(records: Iterable[Record]) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def entries(record: Record, first_line: int = 1) -> list[dict[str, Any]]:
-    """The objects of a record's lines: the header, each hand, the result."""
+def entries(record: Record, first_line: int = 1) -> Iterator[dict[str, Any]]:
+    """The objects of a record's lines, as the replay comes to them: the header, each hand, the result."""
     rules, episode = record.rules.to_dict(), record.episode
-    found: list[dict[str, Any]] = [
-        dict(zip(HEADER, (FORMAT, episode, rules, list(record.match_score)), strict=True)),
-    ]
+    yield dict(zip(HEADER, (FORMAT, episode, rules, list(record.match_score)), strict=True))
     for moment in replay(record, first_line):
-        if moment.over:
-            found[-1].update(_outcome(record.hands[moment.hand].end, moment.games))
-        elif moment.ply == 0:
-            found.append(_input(record, moment))
-    found.append(_result(moment.games))
-    return found
+        if moment.ply == 0 and not moment.over:
+            entry = _input(record, moment)
+        elif moment.over:
+            yield {**entry, **_outcome(record.hands[moment.hand].end, moment.games)}
+    yield _result(moment.games)
 
 
 def _input(record: Record, moment: Moment) -> dict[str, Any]:

@@ -54,9 +54,19 @@ def _start(state: Array, table: Array, where: Array, dealers: Array, orders: Arr
 
 
 @jit
+def in_range(actions: Array, count: Int) -> bool:
+    odd = 0
+    for lane in range(len(actions)):
+        odd += actions[lane] < 0 or actions[lane] >= count
+    return odd == 0
+
+
+@jit
 def _first_refused(state: Array, table: Array, actions: Array, legal_only: bool) -> Int:
     """The first lane whose action is out of range (or, with legal_only, not legal); -1 if none."""
     rules = table[0]
+    if not legal_only and in_range(actions, rules["num_actions"]):  # one look at the actions, none at the games
+        return NONE
     for lane in range(len(state)):
         row, action = state[lane], actions[lane]
         if row["done"]:

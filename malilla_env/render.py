@@ -7,6 +7,7 @@ know the rules: who leads, wins and may do what stands in the View. Pillow is ne
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -268,6 +269,13 @@ TOWARDS = {"bottom": (0, 1), "right": (1, 0), "top": (0, -1), "left": (-1, 0)}
 NAME_AT = {"bottom": (480, 576, "mm"), "right": (936, 158, "rm"), "top": (480, 94, "mm"), "left": (24, 158, "lm")}
 
 
+@cache
+def _font(size: int) -> Any:
+    from PIL import ImageFont
+
+    return ImageFont.load_default(size)
+
+
 class Pen:
     """Draws on a canvas in units of the finished picture."""
 
@@ -284,10 +292,7 @@ class Pen:
         return np.array(self.image.reduce(SCALE), np.uint8)
 
     def text(self, x: float, y: float, words: str, size: int = 16, colour: Colour = LIGHT, anchor: str = "lt") -> None:
-        from PIL import ImageFont
-
-        font = ImageFont.load_default(size * SCALE)
-        self.draw.text((x * SCALE, y * SCALE), words, fill=colour, font=font, anchor=anchor)
+        self.draw.text((x * SCALE, y * SCALE), words, fill=colour, font=_font(size * SCALE), anchor=anchor)
 
     def paper(self, x: float, y: float, width: float, height: float, colour: Colour = PAPER) -> None:
         box = [x * SCALE, y * SCALE, (x + width) * SCALE, (y + height) * SCALE]

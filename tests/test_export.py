@@ -467,3 +467,18 @@ def test_environment_and_player_agree(file: Path) -> None:
         assert player.act(env.games.views(), np.zeros(1, np.uint64)).tolist() == [action]
         env.step(action)
     assert all(env.terminations.values())
+
+
+@pytest.mark.slow
+def test_from_training_to_a_played_file(tmp_path: Path) -> None:
+    """The three commands, as a user gives them."""
+    trained, out = tmp_path / "run", tmp_path / "F.onnx"
+    for command in (
+        ["train.py", "configs/smoke.toml", "--out", str(trained), "--evaluation.every", "0"],
+        ["export.py", str(trained), "--out", str(out)],
+        ["evaluate.py", str(out), str(trained), "--deals", "50", "--json", str(tmp_path / "figures.json")],
+    ):
+        subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, check=True)
+    (result,) = json.loads((tmp_path / "figures.json").read_text())["results"]
+    assert abs(result["margin"]) < 0.5
+    assert json.loads(Policy(out, MALILLA).metadata["training"])["decisions"] >= 10_000

@@ -26,8 +26,9 @@ from rich.table import Table
 ROOT = Path(__file__).parents[1]
 ENGINE = "malilla_env/engine.py"
 TESTS = [f"tests/rules/test_{name}.py" for name in ("malilla", "inference", "properties", "referee_agreement")]
+INFERENCE = "cannot hold"  # the rule of mutants in what a play tells
 TIMEOUT = 900  # seconds; a mutant that makes the tests run forever is caught too
-COMMAND = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *TESTS]
+COMMAND = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
 
 
 class Mutant(NamedTuple):
@@ -329,66 +330,66 @@ MUTANTS = [
         'row["last_score_change"][rules["team"][row["dealer"]]] = 0',
     ),
     # what a play tells
-    Mutant("cannot hold", "the turned-up card tells nothing", 'row["excluded"][seat] = bit(card)', "pass"),
+    Mutant(INFERENCE, "the turned-up card tells nothing", 'row["excluded"][seat] = bit(card)', "pass"),
     Mutant(
-        "cannot hold",
+        INFERENCE,
         "the dealer's last card tells nothing",
         'row["excluded"][row["dealer"]] |= rules["deck_mask"] & ~turned',
         "pass",
     ),
-    Mutant("cannot hold", "an empty hand tells nothing", 'row["excluded"][row["seat"]] = rules["deck_mask"]', "pass"),
-    Mutant("cannot hold", "not following tells nothing", 'out = rules["suit_mask"][led]', "out = ZERO"),
+    Mutant(INFERENCE, "an empty hand tells nothing", 'row["excluded"][row["seat"]] = rules["deck_mask"]', "pass"),
+    Mutant(INFERENCE, "not following tells nothing", 'out = rules["suit_mask"][led]', "out = ZERO"),
     Mutant(
-        "cannot hold",
+        INFERENCE,
         "not beating tells nothing",
         "return failed_to_beat(rules, best, card) if contest else ZERO",
         "return ZERO",
     ),
     Mutant(
-        "cannot hold",
+        INFERENCE,
         "not beating partner tells the same",
         "return failed_to_beat(rules, best, card) if contest else ZERO",
         "return failed_to_beat(rules, best, card)",
     ),
     Mutant(
-        "cannot hold",
+        INFERENCE,
         "following under a ruff tells of trumps",
         'if rules["suit"][best] != rules["suit"][card] or bit(card) & higher != ZERO:',
         "if bit(card) & higher != ZERO:",
     ),
-    Mutant("cannot hold", "not trumping tells nothing", "else out | trumps", "else out"),
+    Mutant(INFERENCE, "not trumping tells nothing", "else out | trumps", "else out"),
     Mutant(
-        "cannot hold",
+        INFERENCE,
         "discarding on partner tells of trumps",
         "if not contest or led == trump:",
         "if led == trump:",
     ),
     Mutant(
-        "cannot hold",
+        INFERENCE,
         "not overtrumping tells nothing",
         "return out | failed_to_overtrump(row, rules, card)",
         "return out",
     ),
     Mutant(
-        "cannot hold",
+        INFERENCE,
         "not undertrumping tells too little (forced)",
         "not under:\n        return trumps",
         "not under:\n        return higher",
     ),
     Mutant(
-        "cannot hold",
+        INFERENCE,
         "undertrumping tells too little (forbidden)",
         'return higher | (rules["deck_mask"] & ~trumps & ~locked_tops(row, rules))',
         "return higher",
     ),
     Mutant(
-        "cannot hold",
+        INFERENCE,
         "undertrumping tells too much (forbidden)",
         'return higher | (rules["deck_mask"] & ~trumps & ~locked_tops(row, rules))',
         'return higher | (rules["deck_mask"] & ~trumps)',
     ),
     Mutant(
-        "cannot hold",
+        INFERENCE,
         "a forced seven tells no more than a discard",
         'return rules["deck_mask"] & ~locked_tops(row, rules)\n',
         "return out\n",
@@ -414,19 +415,22 @@ def workspace(mutant: Mutant | None, place: Path) -> None:
 def verdict(mutant: Mutant | None) -> tuple[str, str]:
     """ "caught" and the test that did it, "survived", or "broken" and why."""
     settings = {"NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    # first the tests that are likeliest to notice
+    tests = sorted(TESTS, key=lambda name: ("inference" in name) != (mutant is not None and mutant.rule == INFERENCE))
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | settings
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         try:
             workspace(mutant, Path(folder))
             # the copy comes before the installed package: `python -m` puts the working directory first
-            run = subprocess.run(COMMAND, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
+            command = [*COMMAND, *tests]
+            run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
         except ValueError as error:
             return "broken", str(error)
         except subprocess.TimeoutExpired:
             return "caught", f"(the tests did not end in {TIMEOUT} s)"
     if run.returncode == 0:
         return "survived", ""
-    failed = re.search(r"^FAILED \S*?(test_\w+\.py)::(\S+)", run.stdout, flags=re.MULTILINE)
+    failed = re.search(r"^FAILED \S*?(test_\w+\.py)::(.+?)(?: - |$)", run.stdout, flags=re.MULTILINE)
     if run.returncode == 1 and failed:
         return "caught", f"{failed[1]}::{failed[2]}"
     return "broken", (run.stdout + run.stderr)[-1500:]

@@ -1,7 +1,8 @@
 """Timing: what runs, for how long, in what order; and the figures that come of it.
 
 Enters: contestants, each a function that does a piece of work and says how many units it did. Leaves: Comparisons,
-whose ratios pair runs of one round, so that a noisy machine slows both. Knows nothing of games.
+whose ratios pair runs of one round, so that a noisy machine slows both. Time is the processor time of this process: the
+work is single-threaded, and what other processes take of the core is not its cost. Knows nothing of games.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: `repeats` rounds of `seconds` for each contestant, in batches of `batch` games."""
+    """`repeats` rounds of `seconds` of processor time for each contestant; `batch` games stepped together."""
 
     seconds: float = 1.0
     repeats: int = 7
@@ -65,11 +66,11 @@ def keep_to_one_core() -> None:
 
 
 def rate(work: Work, seconds: float) -> float:
-    """Units a second, over as many whole pieces of work as fill `seconds`."""
-    units, start = 0, time.perf_counter()
+    """Units a second of processor time, over as many whole pieces of work as fill `seconds`."""
+    units, start = 0, time.process_time()
     while True:
         units += work()
-        spent = time.perf_counter() - start
+        spent = time.process_time() - start
         if spent >= seconds:
             return units / spent
 

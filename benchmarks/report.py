@@ -62,7 +62,8 @@ def table(rows: list[Comparison], effort: Effort) -> Table:
     made = Table(
         title="Speed on one core, beside peers measured in the same run",
         caption=f"{cpu()}, Python {platform.python_version()}, batch {effort.batch}: medians, and below them "
-        f"the lowest and highest, of {effort.repeats} rounds; ratio = ours / peer, round by round",
+        f"the lowest and highest, of {effort.repeats} rounds; ratio = ours / peer, round by round; "
+        "rates by processor time, starts by the clock",
         show_lines=True,
     )
     for heading in ("what", "ours", "peer", "peer's", "ratio", "target"):

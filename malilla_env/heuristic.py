@@ -2,66 +2,87 @@
 
 Enters: one row of VIEW, the rule set's TABLE record, the weights. Leaves: an action. It scores each legal card by what
 the trick is expected to bring, the duties of those who play later considered, and by the worth of the cards it keeps.
-What it knows is named in IDEAS; each can be left out, and is kept because it gains (docs/LOG.md).
+What it knows is named in IDEAS; each can be left out, and is kept because it gains (docs/LOG.md). The weights were
+fitted to rollouts: the rest of a hand played out by the player itself after each card that it might have played.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from malilla_env.compiled import Int, Row, Word, jit, lowest, popcount
+from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
 from malilla_env.engine import NONE, ONE, ZERO, bit, next_seat, nth_legal, num_legal, wins_over
 from malilla_env.rules import MAX_CARDS, MAX_SEATS
 
 Real = Any  # a float, for the reader
+LEAD, FOLLOW = 0, 1
 
 
 class Idea(NamedTuple):
-    """One thing the heuristic knows, its weights, and what they say; without it the weights are 0."""
+    """One thing the heuristic knows: its weights, each as (when leading, when following); without it they are 0."""
 
     name: str
     meaning: str
-    weights: dict[str, float]
+    weights: dict[str, tuple[float, float]]
 
 
-# What a trick is expected to bring is counted in points; the worth of cards kept, in tricks of average points.
+# Weights count points where they speak of points, else tricks of average points; those of (1, 1) are switches.
+# A negative weight of a card kept speaks for playing it.
 IDEAS = (
-    Idea("holdings", "a seat does not hold what its own plays rule out", {"holdings": 1.0}),
-    Idea("duties", "a later opponent who can beat the best card must", {"duties": 1.0}),
-    Idea("ruffs", "a later opponent void in the led suit must trump", {"ruffs": 1.0}),
-    Idea(
-        "partner",
-        "a later partner adds its best points to a trick that is ours: playing last surely, before that this often",
-        {"partner": 0.43, "partner_early": 0.73, "partner_void": 2.2},
-    ),
-    Idea("load", "my points in a trick that is ours are won", {"load": 1.0}),
-    Idea("starve", "my points in a trick that is theirs are lost", {"starve": 1.0}),
+    Idea("holdings", "a seat does not hold what its own plays rule out", {"holdings": (1, 1)}),
+    Idea("duties", "a later opponent who can beat the best card must", {"duties": (1, 1)}),
+    Idea("ruffs", "a later opponent void in the led suit must trump", {"ruffs": (1, 1)}),
+    Idea("trick", "take tricks that bring points", {"brought": (0.16, 0.75)}),
+    Idea("load", "add my points to a trick that is ours", {"load": (0, 0.48)}),
+    Idea("starve", "add none to a trick that is theirs", {"starve": (0.5, 1.33)}),
+    Idea("spend", "do not spend a winner by leading it", {"spends": (-0.57, 0)}),
     Idea(
         "winners",
-        "keep cards with few above them; best ones the more, the earlier",
-        {"rank": 0.68, "top": 0.09, "top_early": 0.52},
+        "keep cards with few above them, the best ones the more, the earlier it is",
+        {"rank": (-0.29, 0.13), "top": (-0.68, 0.26), "top_early": (0, 0.28)},
     ),
-    Idea("malilla", "keep the points of a suit's best card until they are safe", {"top_points": 0.17}),
-    Idea("ruffed", "a winner is worth less while others hold trumps, so draw them", {"ruffed": 0.69}),
-    Idea("guards", "keep low cards beside points that can be beaten", {"unguarded": 0.29}),
-    Idea("high trumps", "keep trumps with few above them", {"trump_rank": 2.35}),
+    Idea(
+        "malilla",
+        "do not lead from under a suit's best card; when following, bring its points home",
+        {"from_under": (-0.52, 0), "top_points": (0, -0.49)},
+    ),
+    Idea(
+        "ruffed",
+        "a suit's best card is dead where an opponent can trump it; the more of the suit are out, the safer to wait",
+        {"top_ruffed": (0.87, -0.61), "runs": (-0.047, 0)},
+    ),
+    Idea("guards", "keep low cards beside points that can be beaten", {"unguarded": (0, 0.58)}),
+    Idea("high trumps", "keep trumps with few above them", {"trump_rank": (0.28, 1.07), "trump_top": (-0.7, 0.17)}),
     Idea(
         "save trumps",
-        "keep trumps: the more, the earlier, the more I have, the fewer the others have",
-        {"trump": 0.46, "trump_early": 0.65, "trump_long": 0.08, "trump_out": 0.52},
+        "keep trumps, the more the more tricks are to come",
+        {"trump": (0, -0.4), "trump_early": (0, 1.21)},
     ),
     Idea(
-        "short suits",
-        "holding trumps, be void or short in the side suits",
-        {"void": 0.22, "single": -0.26, "double": -0.2},
+        "draw trumps",
+        "leave the opponents no trumps, the more best cards and trumps I keep",
+        {"top_free": (0.21, 0.23), "trump_free": (0.087, 0)},
     ),
+    Idea("short suits", "holding trumps, be void where others hold much", {"void": (0, 0.068)}),
 )
 WEIGHTS = np.dtype([(name, "f8") for idea in IDEAS for name in idea.weights])
 
-# What a player reckons of the others before it chooses: chances by seat and card, by seat and suit, by team and card.
-RECKONING = np.dtype(
+
+def weights_of(without: Collection[str] = ()) -> NDArray[np.void]:
+    """The weights [2] for leading and for following; those of the ideas named in `without` are 0."""
+    weights = np.zeros(2, WEIGHTS)
+    for idea in IDEAS:
+        for name, values in idea.weights.items():
+            weights[name] = 0.0 if idea.name in without else values
+    return weights
+
+
+# What a player reckons before it chooses: chances by seat and card, by seat and suit, by team and card.
+ODDS = np.dtype(
     [
         ("unseen", "u8"),
         ("threats", "u8"),  # unseen cards that an opponent may hold
@@ -71,7 +92,7 @@ RECKONING = np.dtype(
         ("low_points", "f8", (MAX_SEATS, MAX_CARDS)),  # expected of its lowest card below
         ("void", "f8", (MAX_SEATS, 4)),
         ("lowest", "f8", (MAX_SEATS, 4)),  # expected points of its lowest card of a suit
-        ("highest", "f8", (MAX_SEATS, 4)),
+        ("ruffed", "f8", 4),  # that an opponent is void in a suit and holds a trump
         ("wins", "f8", (MAX_SEATS, MAX_CARDS)),  # that a team's card is winning the trick
         ("takes", "f8", (MAX_SEATS, MAX_CARDS)),  # the points that then lie in it, times that chance
     ],
@@ -81,96 +102,101 @@ RECKONING = np.dtype(
 
 # --- what others may hold
 @jit
-def reckon(view: Row, rules: Row, weights: Row, r: Row) -> None:
-    """Chances of the others' cards: an unseen card lies with one who may hold it, by the sizes of hands."""
+def reckon(view: Row, rules: Row, weights: Row, odds: Row) -> None:
+    """The chances of the others' cards before I play."""
     seen = view["hand"]
     for seat in range(MAX_SEATS):
         seen |= view["played_by"][seat]
-    r["unseen"] = rules["deck_mask"] & ~seen
-    for seat in range(MAX_SEATS):
-        for card in range(4 * rules["ranks"]):
-            r["holds"][seat, card] = 0.0
-    cards = r["unseen"]
-    while cards != ZERO:
-        share_out(view, rules, weights, r, lowest(cards))
-        cards &= cards - ONE
-    r["threats"] = ZERO
+    odds["unseen"], odds["threats"] = rules["deck_mask"] & ~seen, ZERO
+    spread(view, rules, weights, odds)
+    team = rules["team"][view["seat"]]
+    for suit in range(4):
+        odds["ruffed"][suit] = 0.0
     for seat in range(rules["num_seats"]):
-        if rules["team"][seat] != rules["team"][view["seat"]]:
-            r["threats"] |= r["unseen"] & (~ZERO if weights["holdings"] == 0.0 else ~view["cannot_hold"][seat])
-        if seat != view["seat"]:
-            for suit in range(4):
-                count_down(rules, r, seat, suit)
-                count_up(rules, r, seat, suit)
+        if seat == view["seat"]:
+            continue
+        for suit in range(4):
+            count_down(rules, odds, seat, suit)
+            count_up(rules, odds, seat, suit)
+        if rules["team"][seat] != team:
+            odds["threats"] |= may_hold(view, weights, odds, seat)
+            expect_ruffs(view, odds, seat)
 
 
 @jit
-def share_out(view: Row, rules: Row, weights: Row, r: Row, card: Int) -> None:
-    places = 0
-    for seat in range(rules["num_seats"]):
-        if may_hold(view, weights, seat, card):
-            places += view["hand_sizes"][seat]
-    for seat in range(rules["num_seats"]):
-        if may_hold(view, weights, seat, card):
-            r["holds"][seat, card] = view["hand_sizes"][seat] / places
+def may_hold(view: Row, weights: Row, odds: Row, seat: Int) -> Word:
+    """The unseen cards that another seat may hold, as far as I remember what its plays rule out."""
+    return odds["unseen"] & ~view["cannot_hold"][seat] if weights["holdings"] > 0.0 else odds["unseen"]
 
 
 @jit
-def may_hold(view: Row, weights: Row, seat: Int, card: Int) -> bool:
-    if seat == view["seat"]:
-        return False
-    return bool(weights["holdings"] == 0.0 or view["cannot_hold"][seat] & bit(card) == ZERO)
+def spread(view: Row, rules: Row, weights: Row, odds: Row) -> None:
+    """Each unseen card lies with one of the seats that may hold it, by the sizes of their hands."""
+    for card in range(4 * np.int64(rules["ranks"])):
+        places = 0.0
+        for seat in range(rules["num_seats"]):
+            may = seat != view["seat"] and may_hold(view, weights, odds, seat) & bit(card) != ZERO
+            odds["holds"][seat, card] = view["hand_sizes"][seat] if may else 0.0
+            places += odds["holds"][seat, card]
+        if places > 0.0:
+            for seat in range(rules["num_seats"]):
+                odds["holds"][seat, card] /= places
 
 
 @jit
-def count_down(rules: Row, r: Row, seat: Int, suit: Int) -> None:
-    """From the top of a suit: the chance of holding none higher, and what the highest card counts."""
-    none, points = 1.0, 0.0
+def count_down(rules: Row, odds: Row, seat: Int, suit: Int) -> None:
+    """From the top of a suit: the chance of holding none higher."""
+    none = 1.0
     first = suit * np.int64(rules["ranks"])
     for place in range(rules["ranks"]):
         card = first + rules["ranks"] - 1 - place
-        r["none_above"][seat, card] = none
-        points += none * r["holds"][seat, card] * rules["points"][card]
-        none *= 1.0 - r["holds"][seat, card]
-    r["void"][seat, suit], r["highest"][seat, suit] = none, points
+        odds["none_above"][seat, card] = none
+        none *= 1.0 - odds["holds"][seat, card]
+    odds["void"][seat, suit] = none
 
 
 @jit
-def count_up(rules: Row, r: Row, seat: Int, suit: Int) -> None:
+def count_up(rules: Row, odds: Row, seat: Int, suit: Int) -> None:
     """From the bottom of a suit: the chance of holding none lower, and what the lowest card counts."""
     none, points = 1.0, 0.0
     first = suit * np.int64(rules["ranks"])
     for card in range(first, first + rules["ranks"]):
-        r["none_below"][seat, card], r["low_points"][seat, card] = none, points
-        points += none * r["holds"][seat, card] * rules["points"][card]
-        none *= 1.0 - r["holds"][seat, card]
-    r["lowest"][seat, suit] = points
+        odds["none_below"][seat, card], odds["low_points"][seat, card] = none, points
+        points += none * odds["holds"][seat, card] * rules["points"][card]
+        none *= 1.0 - odds["holds"][seat, card]
+    odds["lowest"][seat, suit] = points
+
+
+@jit
+def expect_ruffs(view: Row, odds: Row, opponent: Int) -> None:
+    """One opponent more who may be void in a side suit and hold a trump."""
+    if view["trump"] != NONE:
+        trumps = 1.0 - odds["void"][opponent, view["trump"]]
+        for suit in range(4):
+            odds["ruffed"][suit] += (1.0 - odds["ruffed"][suit]) * odds["void"][opponent, suit] * trumps
 
 
 # --- what the trick brings
 @jit
-def forecast(view: Row, rules: Row, weights: Row, r: Row, card: Int) -> Real:
-    """Points that the trick is expected to bring my side, less those of the others, if I play a card to it."""
+def forecast(view: Row, rules: Row, weights: Row, odds: Row, card: Int) -> Real:
+    """What the trick is expected to bring my side if I play a card to it, in points."""
     team = rules["team"][view["seat"]]
     led = led_with(view, rules, card)
-    lay(view, rules, r, card, led)
+    lay(view, rules, odds, card, led)
     seat = np.int64(view["seat"])
     later = rules["num_seats"] - view["trick_size"] - 1
-    for place in range(later):
+    for _ in range(later):
         seat = next_seat(seat, rules)
-        respond(view, rules, weights, r, seat, led, place == later - 1)
-    ours, points, lost = 0.0, 0.0, 0.0
-    for suit in range(4):
-        if suit == led or suit == view["trump"]:
-            for at in range(suit * np.int64(rules["ranks"]), (suit + 1) * np.int64(rules["ranks"])):
-                ours += r["wins"][team, at]
-                points += r["takes"][team, at]
-                for other in range(rules["num_teams"]):
-                    if other != team:
-                        lost += r["takes"][other, at]
+        respond(view, rules, weights, odds, seat, led)
+    ours, points = outcome(view, rules, odds, team, led)
+    theirs, lost = 1.0 - ours, 0.0
+    for other in range(rules["num_teams"]):
+        if other != team:
+            lost += outcome(view, rules, odds, other, led)[1]
     others = rules["num_teams"] - 1
-    brought = points + ours * rules["trick_points"] - (lost + (1.0 - ours) * rules["trick_points"]) / others
-    return brought + rules["points"][card] * (weights["load"] * ours - weights["starve"] * (1.0 - ours) / others)
+    brought = points + ours * rules["trick_points"] - (lost + theirs * rules["trick_points"]) / others
+    mine = weights["load"] * ours - weights["starve"] * theirs / others
+    return weights["brought"] * brought + mine * rules["points"][card]
 
 
 @jit
@@ -180,172 +206,169 @@ def led_with(view: Row, rules: Row, card: Int) -> Int:
 
 
 @jit
-def lay(view: Row, rules: Row, r: Row, card: Int, led: Int) -> None:
-    """The trick with my card in it: who is winning, and what lies there besides."""
+def lay(view: Row, rules: Row, odds: Row, card: Int, led: Int) -> None:
+    """The trick with my card in it: who is winning, and what lies there besides my card."""
     for team in range(rules["num_teams"]):
         for suit in range(4):
             if suit == led or suit == view["trump"]:
                 for at in range(suit * np.int64(rules["ranks"]), (suit + 1) * np.int64(rules["ranks"])):
-                    r["wins"][team, at] = r["takes"][team, at] = 0.0
+                    odds["wins"][team, at] = odds["takes"][team, at] = 0.0
     best, seat = card, view["seat"]
     if view["trick_size"] > 0 and not wins_over(view, rules, card):
         best, seat = np.int64(view["best_card"]), view["best_seat"]
-    r["wins"][rules["team"][seat], best] = 1.0
+    odds["wins"][rules["team"][seat], best] = 1.0
     cards = view["trick_cards"]
     while cards != ZERO:
-        r["takes"][rules["team"][seat], best] += rules["points"][lowest(cards)]
+        odds["takes"][rules["team"][seat], best] += rules["points"][lowest(cards)]
         cards &= cards - ONE
 
 
 @jit
-def respond(view: Row, rules: Row, weights: Row, r: Row, seat: Int, led: Int, last: bool) -> None:
+def outcome(view: Row, rules: Row, odds: Row, team: Int, led: Int) -> tuple[Real, Real]:
+    """The chance that a team wins the trick, and the points it is expected to take."""
+    wins, points = 0.0, 0.0
+    for suit in range(4):
+        if suit == led or suit == view["trump"]:
+            for card in range(suit * np.int64(rules["ranks"]), (suit + 1) * np.int64(rules["ranks"])):
+                wins += odds["wins"][team, card]
+                points += odds["takes"][team, card]
+    return wins, points
+
+
+@jit
+def respond(view: Row, rules: Row, weights: Row, odds: Row, seat: Int, led: Int) -> None:
     """What a later seat does to the trick, whoever is winning it by then."""
-    gift = partner_adds(rules, weights, r, seat, led, last)
     trump = np.int64(view["trump"])
     plain = trump != NONE and trump != led
-    ruffs = r["void"][seat, led] if plain and weights["ruffs"] > 0.0 else 0.0
-    chance, points = follow(rules, weights, r, seat, led, gift, ruffs, trump)
+    ruffs = odds["void"][seat, led] if plain and weights["ruffs"] > 0.0 else 0.0
+    chance, points = follow(rules, weights, odds, seat, led, ruffs, trump)
     if plain:
-        ruff(rules, r, seat, led, trump, gift, ruffs, chance, points)
+        ruff(rules, odds, seat, led, trump, ruffs, ruffs * chance, ruffs * points)
 
 
 @jit
-def partner_adds(rules: Row, weights: Row, r: Row, seat: Int, led: Int, last: bool) -> Real:
-    """Points that a seat is expected to add to a trick its partner is winning."""
-    loads = weights["partner"] if last else weights["partner_early"]
-    points = loads * r["highest"][seat, led] + (1.0 - loads) * r["lowest"][seat, led]
-    return points + r["void"][seat, led] * loads * weights["partner_void"]
+def beat(rules: Row, odds: Row, seat: Int, card: Int, chance: Real, points: Real) -> tuple[Real, Real]:
+    """The seat beats with this card if it holds it; returns what is then left to beat with higher ones."""
+    holds = odds["holds"][seat, card]
+    odds["wins"][rules["team"][seat], card] += holds * chance
+    odds["takes"][rules["team"][seat], card] += holds * (points + chance * rules["points"][card])
+    return chance * (1.0 - holds), points * (1.0 - holds)
 
 
 @jit
-def follow(
-    rules: Row, weights: Row, r: Row, seat: Int, led: Int, gift: Real, ruffs: Real, trump: Int
-) -> tuple[Real, Real]:
+def follow(rules: Row, weights: Row, odds: Row, seat: Int, led: Int, ruffs: Real, trump: Int) -> tuple[Real, Real]:
     """A later seat against winning cards of the led suit, lowest first: it beats them with its lowest higher card.
 
-    Returns the chance, and the points, of tricks that it meets void and must trump.
+    Returns the chance that opponents were winning with such a card, and the points.
     """
-    team = rules["team"][seat]
-    beats, points, void, void_points = 0.0, 0.0, 0.0, 0.0
-    first = led * np.int64(rules["ranks"])
-    for card in range(first, first + rules["ranks"]):
-        share = r["holds"][seat, card]
-        won, won_points = share * beats, share * (points + beats * rules["points"][card])
-        beats -= won
-        points -= share * points
+    chance, points, met, met_points = 0.0, 0.0, 0.0, 0.0
+    discards = odds["void"][seat, led] - (ruffs * (1.0 - odds["void"][seat, trump]) if ruffs > 0.0 else 0.0)
+    for card in range(led * np.int64(rules["ranks"]), (led + 1) * np.int64(rules["ranks"])):
+        added, added_points = 0.0, 0.0
         for winner in range(rules["num_teams"]):
-            chance, value = r["wins"][winner, card], r["takes"][winner, card]
-            if chance == 0.0:
+            wins, takes = odds["wins"][winner, card], odds["takes"][winner, card]
+            if wins == 0.0:
                 continue
-            if winner == team and not rules["climb"]:
-                r["takes"][winner, card] += chance * gift
+            if winner == rules["team"][seat] and not rules["climb"]:
+                odds["takes"][winner, card] += wins * odds["lowest"][seat, led]
                 continue
-            stays, low = under(weights, r, seat, led, card)
-            if weights["duties"] > 0.0:
-                beats += chance
-                points += value
-            void += chance * ruffs
-            void_points += value * ruffs
-            stays += r["void"][seat, led] - ruffs
-            if ruffs > 0.0:
-                stays += ruffs * r["void"][seat, trump]
-            r["wins"][winner, card] = chance * stays
-            r["takes"][winner, card] = value * stays + chance * low
-        r["wins"][team, card] += won
-        r["takes"][team, card] += won_points
-    return void, void_points
+            under, low = follow_under(weights, odds, seat, led, card)
+            odds["wins"][winner, card] = wins * (under + discards)
+            odds["takes"][winner, card] = takes * (under + discards) + wins * low
+            added, added_points = added + wins, added_points + takes
+        chance, points = beat(rules, odds, seat, card, chance, points)
+        chance, points = chance + added * weights["duties"], points + added_points * weights["duties"]
+        met, met_points = met + added, met_points + added_points
+    return met, met_points
 
 
 @jit
-def under(weights: Row, r: Row, seat: Int, led: Int, card: Int) -> tuple[Real, Real]:
+def follow_under(weights: Row, odds: Row, seat: Int, led: Int, card: Int) -> tuple[Real, Real]:
     """The chance that a seat follows suit below a card because it must, and the points so added."""
     if weights["duties"] == 0.0:
-        return 1.0 - r["void"][seat, led], r["lowest"][seat, led]
-    none = r["none_above"][seat, card]
-    return none * (1.0 - r["none_below"][seat, card]), none * r["low_points"][seat, card]
+        return 1.0 - odds["void"][seat, led], odds["lowest"][seat, led]
+    none = odds["none_above"][seat, card]
+    return none * (1.0 - odds["none_below"][seat, card]), none * odds["low_points"][seat, card]
 
 
 @jit
-def ruff(
-    rules: Row, r: Row, seat: Int, led: Int, trump: Int, gift: Real, ruffs: Real, beats: Real, points: Real
-) -> None:
-    """A later seat void in the led suit trumps, with its lowest trump that wins."""
-    team = rules["team"][seat]
-    first = trump * np.int64(rules["ranks"])
-    for card in range(first, first + rules["ranks"]):
-        share = r["holds"][seat, card]
-        won, won_points = share * beats, share * (points + beats * rules["points"][card])
-        beats -= won
-        points -= share * points
+def ruff(rules: Row, odds: Row, seat: Int, led: Int, trump: Int, ruffs: Real, chance: Real, points: Real) -> None:
+    """A later seat void in the led suit trumps what it meets (`chance`, `points`), with its lowest trump that wins."""
+    for card in range(trump * np.int64(rules["ranks"]), (trump + 1) * np.int64(rules["ranks"])):
+        added, added_points = 0.0, 0.0
         for winner in range(rules["num_teams"]):
-            chance, value = r["wins"][winner, card], r["takes"][winner, card]
-            if chance == 0.0:
+            wins, takes = odds["wins"][winner, card], odds["takes"][winner, card]
+            if wins == 0.0:
                 continue
-            if winner == team and not rules["climb"]:
-                r["takes"][winner, card] += chance * gift
+            if winner == rules["team"][seat] and not rules["climb"]:
+                odds["takes"][winner, card] += wins * odds["lowest"][seat, led]
                 continue
-            beats += chance * ruffs
-            points += value * ruffs
-            stays = 1.0 - ruffs + ruffs * r["none_above"][seat, card]
-            r["wins"][winner, card] = chance * stays
-            r["takes"][winner, card] = value * stays + chance * r["lowest"][seat, led]
-        r["wins"][team, card] += won
-        r["takes"][team, card] += won_points
+            stays = 1.0 - ruffs * (1.0 - odds["none_above"][seat, card])
+            odds["wins"][winner, card] = wins * stays
+            odds["takes"][winner, card] = takes * stays + wins * odds["lowest"][seat, led]
+            added, added_points = added + wins * ruffs, added_points + takes * ruffs
+        chance, points = beat(rules, odds, seat, card, chance, points)
+        chance, points = chance + added, points + added_points
 
 
 # --- what the cards kept are worth
 @jit
-def worth(view: Row, rules: Row, weights: Row, r: Row, kept: Word, drawn: Real) -> Real:
-    """Worth of a hand for the tricks to come, in points, up to a constant; `drawn` trumps are about to fall."""
+def worth(view: Row, rules: Row, weights: Row, odds: Row, kept: Word, falling: Real) -> Real:
+    """Worth of a hand for the tricks to come, in points, up to a constant; `falling` trumps of others are about to."""
     trumps, out = ZERO, 0.0
     if view["trump"] != NONE:
         trumps = kept & rules["suit_mask"][view["trump"]]
-        out = max(0.0, popcount(r["threats"] & rules["suit_mask"][view["trump"]]) - drawn)
-    danger = min(1.0, out / rules["num_seats"])
+        out = max(0.0, popcount(odds["threats"] & rules["suit_mask"][view["trump"]]) - falling)
     early = popcount(kept) / rules["hand_size"]
-    tricks = trump_worth(rules, weights, r, trumps, danger, early)
+    free = max(0.0, 1.0 - out / (1.5 * rules["num_seats"]))  # of trumps against me
+    tricks = trump_worth(rules, weights, odds, trumps, free, early)
     points = 0.0
     for suit in range(4):
         if suit != view["trump"]:
             cards = kept & rules["suit_mask"][suit]
-            tricks += winners_worth(rules, weights, r, cards, danger, early)
-            points += points_worth(rules, weights, r, cards)
-            if trumps != ZERO and r["unseen"] & rules["suit_mask"][suit] != ZERO:
-                tricks += short_worth(weights, popcount(cards))
+            tricks += winners_worth(rules, weights, odds, cards, free, early, odds["ruffed"][suit])
+            points += points_worth(rules, weights, odds, cards)
+            if cards == ZERO and trumps != ZERO:
+                tricks += weights["void"] * popcount(odds["unseen"] & rules["suit_mask"][suit])
     return tricks * rules["total_points"] / rules["hand_size"] + points
 
 
 @jit
-def trump_worth(rules: Row, weights: Row, r: Row, cards: Word, danger: Real, early: Real) -> Real:
-    number = popcount(cards)
-    tricks = number * (weights["trump"] + weights["trump_early"] * early - weights["trump_out"] * danger)
-    tricks += number * number * weights["trump_long"]
+def num_above(rules: Row, odds: Row, card: Int) -> Int:
+    """How many cards against me beat this one in its suit."""
+    return popcount(odds["threats"] & rules["above"][card])
+
+
+@jit
+def trump_worth(rules: Row, weights: Row, odds: Row, cards: Word, free: Real, early: Real) -> Real:
+    each = weights["trump"] + weights["trump_early"] * early + weights["trump_free"] * free
+    tricks = popcount(cards) * each
     while cards != ZERO:
-        tricks += weights["trump_rank"] / (1.0 + popcount(r["threats"] & rules["above"][lowest(cards)]))
+        above = num_above(rules, odds, lowest(cards))
+        tricks += weights["trump_rank"] / (1.0 + above) + (weights["trump_top"] if above == 0 else 0.0)
         cards &= cards - ONE
     return tricks
 
 
 @jit
-def winners_worth(rules: Row, weights: Row, r: Row, cards: Word, danger: Real, early: Real) -> Real:
-    """Of a side suit's cards: those with few above them, the best ones above all while nobody can trump them."""
+def winners_worth(rules: Row, weights: Row, odds: Row, cards: Word, free: Real, early: Real, ruffed: Real) -> Real:
+    """Of a side suit's cards: those with few above them, the best ones above all."""
     tricks = 0.0
+    best = weights["top"] + weights["top_early"] * early + weights["top_free"] * free + weights["top_ruffed"] * ruffed
     while cards != ZERO:
-        above = popcount(r["threats"] & rules["above"][lowest(cards)])
-        tricks += weights["rank"] / (1.0 + above)
-        if above == 0:
-            tricks += weights["top"] + weights["top_early"] * early - weights["ruffed"] * danger
+        above = num_above(rules, odds, lowest(cards))
+        tricks += weights["rank"] / (1.0 + above) + (best if above == 0 else 0.0)
         cards &= cards - ONE
     return tricks
 
 
 @jit
-def points_worth(rules: Row, weights: Row, r: Row, cards: Word) -> Real:
-    """Of a side suit's points: the best card's are mine; those with too few low cards beside them are in danger."""
+def points_worth(rules: Row, weights: Row, odds: Row, cards: Word) -> Real:
+    """Of a side suit's points: the best card's, and those that lack low cards beside them."""
     points, lower = 0.0, 0
     while cards != ZERO:
         card = lowest(cards)
-        above = popcount(r["threats"] & rules["above"][card])
+        above = num_above(rules, odds, card)
         if above == 0:
             points += weights["top_points"] * rules["points"][card]
         elif lower < above:
@@ -355,58 +378,68 @@ def points_worth(rules: Row, weights: Row, r: Row, cards: Word) -> Real:
     return points
 
 
+# --- what a lead says
 @jit
-def short_worth(weights: Row, length: Int) -> Real:
-    if length == 0:
-        return weights["void"]
-    if length == 1:
-        return weights["single"]
-    return weights["double"] if length == 2 else 0.0
+def lead_worth(view: Row, rules: Row, weights: Row, odds: Row, card: Int) -> Real:
+    """What speaks for and against leading a card besides the trick and the cards kept, in points."""
+    suit = np.int64(rules["suit"][card])
+    tricks = weights["spends"] * odds["wins"][rules["team"][view["seat"]], card]
+    if suit != view["trump"]:
+        above = odds["threats"] & rules["above"][card]
+        if above == ZERO:
+            tricks += weights["runs"] * popcount(odds["unseen"] & rules["suit_mask"][suit])
+        elif view["hand"] & rules["above"][card] > above:  # as numbers: by their highest cards
+            tricks += weights["from_under"]
+    return tricks * rules["total_points"] / rules["hand_size"]
 
 
 # --- choosing
 @jit
-def score(view: Row, rules: Row, weights: Row, r: Row, card: Int) -> Real:
-    """What playing a card is worth, in points, up to a constant."""
-    drawn = 0.0
+def score(view: Row, rules: Row, weights: Row, odds: Row, card: Int) -> Real:
+    """What playing a card is worth, in points, up to a constant; `weights` are those for leading or for following."""
+    falling = 0.0
     if led_with(view, rules, card) == view["trump"]:
         seat = np.int64(view["seat"])
         for _ in range(rules["num_seats"] - view["trick_size"] - 1):
             seat = next_seat(seat, rules)
-            drawn += 1.0 - r["void"][seat, view["trump"]]
-    return forecast(view, rules, weights, r, card) + worth(view, rules, weights, r, view["hand"] & ~bit(card), drawn)
+            falling += 1.0 - odds["void"][seat, view["trump"]]
+    points = forecast(view, rules, weights, odds, card)
+    if view["trick_size"] == 0:
+        points += lead_worth(view, rules, weights, odds, card)
+    return points + worth(view, rules, weights, odds, view["hand"] & ~bit(card), falling)
 
 
 @jit
-def same_as(view: Row, rules: Row, r: Row, card: Int, other: Int) -> bool:
+def same_as(view: Row, rules: Row, odds: Row, card: Int, other: Int) -> bool:
     """Whether a lower card of mine does whatever this one does: no points or cards of others lie between them."""
     if rules["suit"][card] != rules["suit"][other] or rules["points"][card] != rules["points"][other]:
         return False
     between = rules["above"][other] & ~rules["above"][card] & ~bit(card)
-    return bool((r["unseen"] | view["trick_cards"]) & between == ZERO)
+    return bool((odds["unseen"] | view["trick_cards"]) & between == ZERO)
 
 
 @jit
-def best_card(view: Row, rules: Row, weights: Row, r: Row) -> Int:
+def best_play(view: Row, rules: Row, weights: Row, odds: Row) -> Int:
     """The legal card of the highest score, the lowest of equals."""
-    cards = view["legal"][0]
-    reckon(view, rules, weights, r)
+    reckon(view, rules, weights, odds)
     best, best_score, last = NONE, -np.inf, NONE
+    cards = view["legal"][0]
     while cards != ZERO:
         card = lowest(cards)
         cards &= cards - ONE
-        if last == NONE or not same_as(view, rules, r, card, last):
-            value = score(view, rules, weights, r, card)
-            if value > best_score:
-                best, best_score = card, value
+        if last == NONE or not same_as(view, rules, odds, card, last):
+            points = score(view, rules, weights, odds, card)
+            if points > best_score:
+                best, best_score = card, points
         last = card
     return best
 
 
 @jit
-def choose(view: Row, rules: Row, weights: Row, r: Row) -> Int:
+def choose(view: Row, rules: Row, weights: Array, odds: Row) -> Int:
+    """An action for a View: 0 where nothing is legal; `weights` [2] as `weights_of` makes them."""
     if num_legal(view) == 0:
         return 0
     if view["legal"][0] == ZERO or num_legal(view) == 1:
         return nth_legal(view, rules, 0)
-    return best_card(view, rules, weights, r)
+    return best_play(view, rules, weights[LEAD if view["trick_size"] == 0 else FOLLOW], odds)

@@ -11,18 +11,31 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from malilla_env.compiled import Array, jit
+from malilla_env.compiled import Array, jit, lowest
 from malilla_env.deals import below
-from malilla_env.engine import nth_legal, num_legal
-from malilla_env.heuristic import IDEAS, RECKONING, WEIGHTS, choose
+from malilla_env.engine import ONE, ZERO, nth_legal, num_legal
+from malilla_env.heuristic import FOLLOW, IDEAS, LEAD, ODDS, choose, reckon, score, weights_of
 from malilla_env.rules import RuleSet
 from malilla_env.view import VIEW
 
 
 @jit
-def _choose(views: Array, table: Array, weights: Array, r: Array, actions: Array) -> None:
+def _choose(views: Array, table: Array, weights: Array, odds: Array, actions: Array) -> None:
     for lane in range(len(views)):
-        actions[lane] = choose(views[lane], table[0], weights[0], r[0])
+        actions[lane] = choose(views[lane], table[0], weights, odds[0])
+
+
+@jit
+def _scores(views: Array, table: Array, weights: Array, odds: Array, scores: Array) -> None:
+    for lane in range(len(views)):
+        view, rules = views[lane], table[0]
+        side = weights[LEAD if view["trick_size"] == 0 else FOLLOW]
+        if num_legal(view) > 0:
+            reckon(view, rules, side, odds[0])
+        cards = view["legal"][0]
+        while cards != ZERO:
+            scores[lane, lowest(cards)] = score(view, rules, side, odds[0], lowest(cards))
+            cards &= cards - ONE
 
 
 @jit
@@ -54,24 +67,28 @@ class RandomPlayer:
 class HeuristicPlayer:
     """A rule player that counts cards; `without` names the IDEAS it shall do without, for ablations."""
 
-    def __init__(self, rules: RuleSet, *, without: Iterable[str] = ()) -> None:
-        self.rules, self.without = rules, tuple(without)
+    def __init__(self, rules: RuleSet, *, without: str | Iterable[str] = ()) -> None:
+        self.rules, self.without = rules, (without,) if isinstance(without, str) else tuple(without)
         known = [idea.name for idea in IDEAS]
         for name in self.without:
             if name not in known:
                 raise ValueError(f"unknown idea {name!r}: choose among {', '.join(known)}")
         self.name = "heuristic" + "".join(f" without {name}" for name in self.without)
-        self.weights = np.zeros(1, WEIGHTS)
-        for idea in IDEAS:
-            for name, value in idea.weights.items():
-                self.weights[name] = 0.0 if idea.name in self.without else value
+        self.weights = weights_of(self.without)
 
     def act(self, views: NDArray[np.void], keys: NDArray[np.uint64] | None = None) -> NDArray[np.int64]:
         """int64 [B]: an action for each View [B]; keys are not used: equal Views are answered equally."""
         _check(views)
         actions = np.zeros(len(views), np.int64)
-        _choose(views, self.rules.table, self.weights, np.zeros(1, RECKONING), actions)
+        _choose(views, self.rules.table, self.weights, np.zeros(1, ODDS), actions)
         return actions
+
+    def scores(self, views: NDArray[np.void]) -> NDArray[np.float64]:
+        """float [B, A]: what it thinks of each legal card, in points up to a constant for each View; else -inf."""
+        _check(views)
+        scores = np.full((len(views), self.rules.num_actions), -np.inf)
+        _scores(views, self.rules.table, self.weights, np.zeros(1, ODDS), scores)
+        return scores
 
 
 def _check(views: NDArray[np.void]) -> None:

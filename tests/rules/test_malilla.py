@@ -1,5 +1,6 @@
 """The rules of `malilla`, paragraph by paragraph: the number in a test's name is the paragraph of docs/RULES.md."""
 
+import random
 import re
 import sys
 from functools import lru_cache
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lockstep import game_after, legal_cards, play
+from lockstep import game_after, greedy, legal_cards, one_strong_side, play
 from positions import POSITIONS, SCORINGS, TRICKS, History, hand_scoring, history_to, order_for
 from referee import Laws, Referee
 
@@ -618,6 +619,21 @@ def test_1_5_5_capote_wins_the_match_at_once():
     assert games.last_points[0].tolist() == [70, 0]
     assert games.last_score_change[0].tolist() == [5 + 35, 0]  # the turned-up seven's bonus and the ordinary excess
     assert (games.winner[0], games.capote[0]) == (0, True)
+
+
+def test_1_5_5_nine_tricks_are_no_capote():
+    rules, rng = ruleset(target=70), random.Random(10)
+    laws = Laws(rules)
+    while True:
+        order, dealer = one_strong_side(laws, rng)
+        game = Referee(rules, order, dealer, laws=laws)
+        while not game.hand_over:
+            game.play(greedy(game, game.legal(), rng))
+        if max(game.last_tricks) == 9:
+            break
+    games = game_after(rules, History(tuple(order), dealer, tuple(play.card for play in game.log)))
+    assert sorted(games.last_tricks[0].tolist()) == [1, 9]
+    assert (games.done[0], games.capote[0], games.winner[0]) == (False, False, -1)
 
 
 @pytest.mark.parametrize("score", [[0, 0], [0, 69], [34, 20]])

@@ -21,7 +21,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@touch $@
 
 train: setup ## train by self-play on the CPU (about ten minutes), then compare with heuristic and random
-	$(RUN) train.py configs/cpu.toml --out runs/cpu
+	$(RUN) train.py configs/cpu.toml --out runs/cpu --resume
 	$(RUN) evaluate.py runs/cpu heuristic random --deals 2000 --seed 1
 
 test: setup ## the tests, without the slow ones

@@ -27,7 +27,7 @@ from agents.learning import checkpoint
 from agents.learning.checkpoint import Progress as Counters
 from agents.learning.config import Config, check, load_config
 from agents.learning.ppo import Learner, update
-from agents.learning.rollout import collect
+from agents.learning.rollout import ALONE, Opponents, collect
 from agents.neural import Critic, NeuralPlayer, Policy
 from agents.registry import make
 from arena.match import meet
@@ -62,13 +62,18 @@ def train(config: Config, run: Path, resume: bool) -> None:
     """The recipe: play, learn, log, evaluate, keep."""
     rules, learner = config.rules(), new_learner(config)
     counters = start(run, learner, config, resume)
-    log = SummaryWriter(str(run), purge_step=counters.update)
+    teacher = make(config.imitation.player, rules)
+    opponents = Opponents([make(spec, rules) for spec in config.opponents.players], config.opponents.share)
+    log = SummaryWriter(str(run), purge_step=counters.decisions)
     with progress_bar() as bar:
         task = bar.add_task("", total=config.decisions, completed=counters.decisions, told="")
         while counters.decisions < config.decisions:
             began, fraction = time.perf_counter(), counters.decisions / config.decisions
-            rollout = collect(rules, learner.policy, learner.critic, config.ppo, config.seed, counters.update)
-            metrics = update(learner, rollout, config.ppo, fraction, config.seed + counters.update)
+            imitate = counters.decisions < config.imitation.decisions
+            company = (ALONE, teacher) if imitate else (opponents, None)
+            networks = (learner.policy, learner.critic)
+            rollout = collect(rules, *networks, config.ppo, config.seed, counters.update, *company)
+            metrics = update(learner, rollout, config.ppo, fraction, config.seed + counters.update, imitate)
             metrics["decisions_per_second"] = rollout.decisions / (time.perf_counter() - began)
             counters = Counters(counters.update + 1, counters.decisions + rollout.decisions)
             done = counters.decisions >= config.decisions

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from malilla_env.compiled import Int, Row, Word, jit, lowest, mix, popcount
+from malilla_env.compiled import Int, Row, Word, inline, jit, mix, popcount, select
 from malilla_env.deals import cut, shuffle
 from malilla_env.rules import MAX_CARDS, MAX_SEATS
 
@@ -76,17 +76,9 @@ STATE = np.dtype(
 
 
 # --- bits
-@jit
+@inline
 def bit(card: Int) -> Word:
     return ONE << np.uint64(card)
-
-
-@jit
-def nth_bit(word: Word, n: Int) -> Int:
-    """Index of the n-th set bit of a word, from 0."""
-    for _ in range(n):
-        word &= word - ONE
-    return lowest(word)
 
 
 # --- 1.2 dealing and trump
@@ -119,7 +111,7 @@ def first_dealer(row: Row, rules: Row) -> Int:
     return cut(row["hand_key"], rules["num_seats"])
 
 
-@jit
+@inline
 def next_seat(seat: Int, rules: Row) -> Int:
     """1.1.1: play goes to the right."""
     return seat + 1 if seat + 1 < rules["num_seats"] else 0
@@ -185,7 +177,7 @@ def misdeal(row: Row, rules: Row) -> None:
 
 
 # --- 1.3 playing to a trick
-@jit
+@inline
 def lead(row: Row, rules: Row, seat: Int) -> None:
     """1.3.1: the seat leads, any card."""
     row["seat"] = row["leader"] = seat
@@ -196,13 +188,13 @@ def lead(row: Row, rules: Row, seat: Int) -> None:
     row["legal"][1] = ZERO
 
 
-@jit
+@inline
 def must_contest(row: Row, rules: Row, seat: Int) -> bool:
     """Whether the duties to beat and trump hold: an opponent is winning, or partners count too (1.3.7)."""
     return rules["climb"] or rules["team"][row["best_seat"]] != rules["team"][seat]
 
 
-@jit
+@inline
 def locked_tops(row: Row, rules: Row) -> Word:
     """1.3.8: the non-trump malillas that may not be discarded yet."""
     if rules["protected"] == PROTECTED_OFF:
@@ -211,7 +203,7 @@ def locked_tops(row: Row, rules: Row) -> Word:
     return rules["tops"] & ~rules["suits_mask"][suits] & ~rules["suit_mask"][row["trump"]]
 
 
-@jit
+@inline
 def legal_cards(row: Row, rules: Row, hand: Word, seat: Int) -> Word:
     """1.3.2-1.3.8: the cards of a hand that a seat may add to the trick."""
     follow = hand & rules["suit_mask"][row["led_suit"]]
@@ -229,7 +221,7 @@ def legal_cards(row: Row, rules: Row, hand: Word, seat: Int) -> Word:
     return discards(row, rules, hand)
 
 
-@jit
+@inline
 def cannot_overtrump(row: Row, rules: Row, hand: Word, trumps: Word) -> Word:
     """1.3.6: what a hand void in the led suit may play when all its trumps are too low."""
     if rules["undertrump"] == FORCED:
@@ -240,14 +232,14 @@ def cannot_overtrump(row: Row, rules: Row, hand: Word, trumps: Word) -> Word:
     return discards(row, rules, hand)
 
 
-@jit
+@inline
 def discards(row: Row, rules: Row, hand: Word) -> Word:
     """1.3.8: anything but a locked malilla, unless the whole hand is such."""
     free = hand & ~locked_tops(row, rules)
     return free if free != ZERO else hand
 
 
-@jit
+@inline
 def ruled_out(row: Row, rules: Row, seat: Int, card: Int) -> Word:
     """The cards that a seat cannot have held when it legally played `card` to the trick (1.3.2-1.3.8).
 
@@ -268,7 +260,7 @@ def ruled_out(row: Row, rules: Row, seat: Int, card: Int) -> Word:
     return out | failed_to_overtrump(row, rules, card)
 
 
-@jit
+@inline
 def failed_to_beat(rules: Row, best: Int, card: Int) -> Word:
     """1.3.3: who follows below the best card holds none above it; a trump on a plain trick asks nothing (1.3.4)."""
     higher = rules["above"][best]
@@ -277,7 +269,7 @@ def failed_to_beat(rules: Row, best: Int, card: Int) -> Word:
     return higher
 
 
-@jit
+@inline
 def failed_to_overtrump(row: Row, rules: Row, card: Int) -> Word:
     """1.3.5, 1.3.6: what a card played under a winning trump, by a void hand, rules out besides the led suit."""
     trumps = rules["suit_mask"][row["trump"]]
@@ -292,7 +284,7 @@ def failed_to_overtrump(row: Row, rules: Row, card: Int) -> Word:
     return higher
 
 
-@jit
+@inline
 def wins_over(row: Row, rules: Row, card: Int) -> bool:
     """1.3.9: a higher card of the best card's suit wins, and so does a trump on a plain card."""
     if rules["suit"][card] == rules["suit"][row["best_card"]]:
@@ -300,7 +292,7 @@ def wins_over(row: Row, rules: Row, card: Int) -> bool:
     return rules["suit"][card] == row["trump"]
 
 
-@jit
+@inline
 def play_card(row: Row, rules: Row, card: Int) -> None:
     """A legal card goes from the hand of the seat to act into the trick."""
     seat = row["seat"]
@@ -328,14 +320,14 @@ def play_card(row: Row, rules: Row, card: Int) -> None:
         row["legal"][0] = legal_cards(row, rules, row["hands"][row["seat"]], row["seat"])
 
 
-@jit
+@inline
 def keep_record(row: Row, action: Int) -> None:
     row["plays"][row["num_plays"]] = action
     row["play_seats"][row["num_plays"]] = row["seat"]
     row["num_plays"] += 1
 
 
-@jit
+@inline
 def show_last_card(row: Row, rules: Row) -> None:
     """A seat whose last card is played holds none; 1.2.3: a dealer whose last card is the turned-up one, no other."""
     if row["hands"][row["seat"]] == ZERO:
@@ -346,7 +338,7 @@ def show_last_card(row: Row, rules: Row) -> None:
         row["excluded"][row["dealer"]] |= rules["deck_mask"] & ~turned
 
 
-@jit
+@inline
 def end_trick(row: Row, rules: Row) -> None:
     """1.3.9, 1.1.4: the trick goes to the winner's side, and the winner leads."""
     team = rules["team"][row["best_seat"]]
@@ -444,7 +436,7 @@ def finish(row: Row, winner: Int) -> None:
 
 
 # --- 1.4 illegal play
-@jit
+@inline
 def is_legal(row: Row, rules: Row, action: Int) -> bool:
     """Whether the seat to act may take an action id in range: cards first, then the others."""
     others = action - 4 * np.int64(rules["ranks"])
@@ -464,7 +456,7 @@ def renege(row: Row, rules: Row) -> None:
     finish(row, winner)
 
 
-@jit
+@inline
 def step(row: Row, rules: Row, action: Int) -> None:
     """One action of the seat to act; a game that is over ignores it."""
     row["hand_over"] = False
@@ -477,15 +469,15 @@ def step(row: Row, rules: Row, action: Int) -> None:
 
 
 # --- choosing
-@jit
+@inline
 def num_legal(row: Row) -> Int:
     return popcount(row["legal"][0]) + popcount(row["legal"][1])
 
 
-@jit
+@inline
 def nth_legal(row: Row, rules: Row, n: Int) -> Int:
     """The n-th legal action id, cards first."""
     cards = popcount(row["legal"][0])
     if n < cards:
-        return nth_bit(row["legal"][0], n)
-    return 4 * np.int64(rules["ranks"]) + nth_bit(row["legal"][1], n - cards)
+        return select(row["legal"][0], n)
+    return 4 * np.int64(rules["ranks"]) + select(row["legal"][1], n - cards)

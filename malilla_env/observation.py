@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from malilla_env.compiled import Array, Int, Row, Word, jit
+from malilla_env.compiled import Array, Int, Row, Word, inline, jit
 from malilla_env.engine import NONE, ONE, ZERO, bit
 from malilla_env.rules import RuleSet
 from malilla_env.view import VIEW
@@ -157,7 +157,7 @@ def card_frame(rules: RuleSet, order: ArrayLike) -> NDArray[np.int64]:
 
 
 # --- the encoder
-@jit
+@inline
 def shown(mask: Word, order: Array, ranks: Int) -> Word:
     """A card mask with its suits in the order shown."""
     if order[0] == 0 and order[1] == 1 and order[2] == 2:
@@ -169,14 +169,15 @@ def shown(mask: Word, order: Array, ranks: Int) -> Word:
     return moved
 
 
-@jit
-def put_cards(out: Array, at: Int, mask: Word) -> None:
-    """Write a card mask as floats of 0 and 1 from `at` on, eight at a time, over zeros.
+@inline
+def put_cards(out: Array, at: Int, mask: Word, ranks: Int) -> None:
+    """Write a card mask as floats of 0 and 1 from `at` on, eight at a time.
 
-    The last eight may reach past the block with zeros: so blocks are written in their order, the short ones last.
+    The last eight may reach past the block with zeros: so blocks are written in their order, the short ones last. Every
+    byte is written, empty or not: a loop that ends early is mispredicted, and costs more than it spares.
     """
     place = np.uint64(at)  # unsigned: no test for negative indices
-    while mask != ZERO:
+    for _ in range((4 * ranks + 7) // 8):
         byte = mask & BYTE
         for k in range(8):
             out[place + np.uint64(k)] = BYTES[byte, np.uint64(k)]
@@ -184,47 +185,47 @@ def put_cards(out: Array, at: Int, mask: Word) -> None:
         place += EIGHT
 
 
-@jit
+@inline
 def put_suits(out: Array, at: Int, suits: Int, order: Array) -> None:
     """Write a bit-per-suit set as 4 floats."""
     for place in range(4):
         out[at + place] = np.float32((suits >> order[place]) & 1)
 
 
-@jit
+@inline
 def one_suit(suit: Int) -> Int:
     return 0 if suit == NONE else 1 << suit
 
 
-@jit
+@inline
 def one_card(card: Int) -> Word:
     return ZERO if card == NONE else bit(card)
 
 
-@jit
+@inline
 def relative(seat: Int, viewer: Int, num_seats: Int) -> Int:
     return seat - viewer if seat >= viewer else seat - viewer + num_seats
 
 
-@jit
+@inline
 def absolute(place: Int, viewer: Int, num_seats: Int) -> Int:
     seat = viewer + place
     return seat if seat < num_seats else seat - num_seats
 
 
-@jit
+@inline
 def put_seat(out: Array, at: Int, seat: Int, viewer: Int, num_seats: Int) -> None:
     """Write a seat one-hot, relative to the viewer, over zeros; nothing for none."""
     if seat != NONE:
         out[at + relative(seat, viewer, num_seats)] = np.float32(1)
 
 
-@jit
+@inline
 def put_table(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -> None:
     """Write TABLE_BLOCKS, whose places are `offsets`."""
     ranks, seats, viewer = np.int64(rules["ranks"]), np.int64(rules["num_seats"]), np.int64(view["seat"])
-    put_cards(out, offsets[TRICK], shown(view["trick_cards"], order, ranks))
-    put_cards(out, offsets[BEST], shown(one_card(view["best_card"]), order, ranks))
+    put_cards(out, offsets[TRICK], shown(view["trick_cards"], order, ranks), ranks)
+    put_cards(out, offsets[BEST], shown(one_card(view["best_card"]), order, ranks), ranks)
     put_seat(out, offsets[BEST_SEAT], np.int64(view["best_seat"]), viewer, seats)
     put_suits(out, offsets[LED], one_suit(np.int64(view["led_suit"])), order)
     put_suits(out, offsets[TRUMP], one_suit(np.int64(view["trump"])), order)
@@ -234,7 +235,7 @@ def put_table(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -
     put_scores(view, rules, offsets, out)
 
 
-@jit
+@inline
 def put_scores(view: Row, rules: Row, offsets: Array, out: Array) -> None:
     teams = np.int64(rules["num_teams"])
     team: Int = np.int64(rules["team"][view["seat"]])
@@ -250,39 +251,43 @@ def put_scores(view: Row, rules: Row, offsets: Array, out: Array) -> None:
     out[offsets[PROGRESS]] = np.float32(tricks) / np.float32(rules["hand_size"])
 
 
-@jit
+@inline
 def encode(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -> None:
     """Write one View as one row of BLOCKS; the view of no seat is all zeros."""
-    out[:] = np.float32(0)
     if view["seat"] == NONE:
+        out[:] = np.float32(0)
         return
+    out[offsets[len(offsets) - TABLE_LENGTH + BEST_SEAT] :] = np.float32(
+        0
+    )  # the short blocks; the others are written whole
     ranks, seats = np.int64(rules["ranks"]), np.int64(rules["num_seats"])
     cards = 4 * ranks
-    put_cards(out, offsets[HAND], shown(view["hand"], order, ranks))
+    put_cards(out, offsets[HAND], shown(view["hand"], order, ranks), ranks)
     viewer, gone = np.int64(view["seat"]), ZERO
     for place in range(seats):
         played = view["played_by"][absolute(place, viewer, seats)]
-        put_cards(out, offsets[PLAYED] + place * cards, shown(played, order, ranks))
+        put_cards(out, offsets[PLAYED] + place * cards, shown(played, order, ranks), ranks)
         gone |= played
     unseen = rules["deck_mask"] & ~view["hand"]
     for place in range(1, seats):
         may_hold = unseen & ~view["cannot_hold"][absolute(place, viewer, seats)]
-        put_cards(out, offsets[MAY_HOLD] + (place - 1) * cards, shown(may_hold, order, ranks))
-    put_cards(out, offsets[TURNED], shown(one_card(view["turned_card"]) & ~gone, order, ranks))
+        put_cards(out, offsets[MAY_HOLD] + (place - 1) * cards, shown(may_hold, order, ranks), ranks)
+    put_cards(out, offsets[TURNED], shown(one_card(view["turned_card"]) & ~gone, order, ranks), ranks)
     put_table(view, rules, order, offsets[len(offsets) - TABLE_LENGTH :], out)
 
 
-@jit
+@inline
 def encode_state(row: Row, view: Row, rules: Row, order: Array, offsets: Array, out: Array) -> None:
     """Write one game as the viewer's seat would see it with all hands open: one row of STATE_BLOCKS."""
-    out[:] = np.float32(0)
     if view["seat"] == NONE:
+        out[:] = np.float32(0)
         return
+    out[offsets[len(offsets) - TABLE_LENGTH + BEST_SEAT] :] = np.float32(0)
     seats, ranks = np.int64(rules["num_seats"]), np.int64(rules["ranks"])
     viewer = np.int64(view["seat"])
     for place in range(seats):
         hand = row["hands"][absolute(place, viewer, seats)]
-        put_cards(out, offsets[HAND] + place * 4 * ranks, shown(hand, order, ranks))
+        put_cards(out, offsets[HAND] + place * 4 * ranks, shown(hand, order, ranks), ranks)
     put_table(view, rules, order, offsets[len(offsets) - TABLE_LENGTH :], out)
 
 

@@ -19,10 +19,20 @@ from agents.learning import checkpoint, ppo
 from agents.learning.checkpoint import Progress
 from agents.learning.config import Config, Ppo, config_from, load_config
 from agents.learning.ppo import Learner, losses
-from agents.learning.rollout import POINTS, advantages, by_team, collect, play_hands, sample
+from agents.learning.rollout import (
+    POINTS,
+    SIDE_ORDERS,
+    advantages,
+    by_team,
+    collect,
+    play_hands,
+    sample,
+    start_scores,
+)
 from agents.neural import Critic, NeuralPlayer, Policy, action_frame, trump_first
 from malilla_env import GameBatch, layout, ruleset
 from malilla_env.observation import encode_views
+from malilla_env.players import HeuristicPlayer
 
 ROOT = Path(__file__).parents[1]
 SMOKE = ROOT / "configs" / "smoke.toml"
@@ -126,6 +136,28 @@ def test_sample_draws_in_proportion_and_by_key_alone() -> None:
     assert abs((chosen == 0).mean() - 0.2) < 0.02
     assert np.allclose(np.exp(log_prob), np.where(chosen == 0, 0.2, 0.8), atol=1e-3)
     assert np.array_equal(sample(logits[:5], keys[:5])[0], chosen[:5])
+
+
+# --- a teacher
+def test_a_teachers_moves_are_kept_and_learned() -> None:
+    policy, critic = networks()
+    learner, config = Learner.new(policy, critic, Ppo()), Ppo(lanes=128, minibatch=256, learning_rate=3e-3)
+    teacher = HeuristicPlayer(RULES)
+    hits = []
+    for number in range(8):
+        rollout = collect(RULES, policy, critic, config, seed=10, update=number, teacher=teacher)
+        with torch.inference_mode():
+            hits.append(
+                float((policy(rollout.observation, rollout.legal).argmax(dim=1) == rollout.action).float().mean())
+            )
+        ppo.update(learner, rollout, config, 0.0, number, imitate=True)
+    assert hits[-1] > hits[0] + 0.15
+    games = GameBatch(RULES, 128, 10, episode="hand", streams=np.arange(128), purpose="train")
+    games.reset(10, match_score=start_scores(RULES, 128, 10, 0))
+    steps = play_hands(RULES, policy, critic, 128, 10, 0, teacher=teacher)
+    orders = trump_first(games.trump, SIDE_ORDERS[games.decision_keys(10) % np.uint64(6)])
+    asked = action_frame(RULES, orders)[steps.lanes[0], steps.action[0]]
+    assert np.array_equal(asked, teacher.act(games.views(), games.decision_keys(10))[steps.lanes[0]])
 
 
 # --- frames
@@ -286,6 +318,20 @@ def test_old_checkpoints_go_and_half_written_ones_are_not_seen(tmp_path: Path) -
     assert [path.name for path in sorted((tmp_path / "checkpoints").iterdir())] == ["00000002", "00000003"]
     (tmp_path / "checkpoints" / ".00000009.part").mkdir()
     assert checkpoint.find(tmp_path).name == "00000003"
+
+
+def test_case_16_a_loaded_snapshot_does_not_move_with_the_live_weights(tmp_path: Path) -> None:
+    config = small()
+    learner = train.new_learner(config)
+    checkpoint.save(tmp_path, learner, config, Progress())
+    snapshot, stored = NeuralPlayer.load(tmp_path, RULES), weights(tmp_path)
+    before = [parameter.clone() for parameter in snapshot.policy.parameters()]
+    for number in range(10):
+        rollout = collect(RULES, learner.policy, learner.critic, config.ppo, config.seed, number)
+        ppo.update(learner, rollout, config.ppo, 0.0, number)
+    assert all(map(torch.equal, before, snapshot.policy.parameters()))
+    assert not any(map(torch.equal, before[:1], learner.policy.parameters()))
+    assert weights(tmp_path) == stored
 
 
 def test_a_reloaded_policy_plays_as_the_saved_one(tmp_path: Path) -> None:

@@ -35,10 +35,23 @@ class Ppo:
     learning_rate: float = 1e-3  # of Adam, at the start
     final_learning_rate: float = 1e-5  # at the end of the budget, linear between
     clip: float = 0.2  # of the probability ratio
-    gae_lambda: float = 0.95  # 1: the hand's result less the critic's value; 0: one step ahead only
+    policy_lambda: float = 0.9  # of the advantages: 1, the hand's result less the critic's value; 0, one step ahead
+    critic_lambda: float = 1.0  # of the critic's targets: 1, the hand's result, which owes nothing to the critic
     entropy: float = 0.02  # weight of the entropy bonus at the start
     final_entropy: float = 0.001  # at the end of the budget, linear between
     max_gradient: float = 1.0  # the gradient's norm is cut to this, for each network
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imitation:
+    player: str = "heuristic"  # as evaluate.py names it
+    decisions: int = 0  # of the budget's beginning in which that player plays and the networks learn from it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opponents:
+    players: tuple[str, ...] = ("heuristic",)  # as evaluate.py names them; their moves are not learned from
+    share: float = 0.0  # of the hands in which one side is played by one of them; the others are self-play
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +72,8 @@ class Config:
     game: Game = field(default_factory=Game)
     network: Network = field(default_factory=Network)
     ppo: Ppo = field(default_factory=Ppo)
+    imitation: Imitation = field(default_factory=Imitation)
+    opponents: Opponents = field(default_factory=Opponents)
     evaluation: Evaluation = field(default_factory=Evaluation)
 
     def rules(self) -> RuleSet:
@@ -122,6 +137,7 @@ def check(config: Config) -> None:
         (min(config.decisions, config.checkpoint_every, config.threads) < 1, "decisions, checkpoint_every, threads"),
         (min(ppo.lanes, ppo.epochs, ppo.minibatch) < 1, "ppo.lanes, ppo.epochs and ppo.minibatch"),
         (min(networks, default=0) < 1, "the widths of network.policy and network.critic"),
+        (config.imitation.decisions < 0, "imitation.decisions (or 0)"),
         (config.evaluation.pairs < 2, "evaluation.pairs (2 at the least)"),
     ]
     for wrong, names in reasons:
@@ -129,10 +145,12 @@ def check(config: Config) -> None:
             raise ValueError(f"{names} must be 1 or more")
     if not 0 <= config.seed < 1 << 63:
         raise ValueError(f"seed {config.seed} must be 0 to 2**63 - 1")
-    if not (0 < ppo.final_learning_rate <= ppo.learning_rate and 0 <= ppo.gae_lambda <= 1 and 0 < ppo.clip < 1):
-        raise ValueError(
-            "ppo: 0 < final_learning_rate <= learning_rate, 0 <= gae_lambda <= 1 and 0 < clip < 1 must hold"
-        )
+    if not (0 < ppo.final_learning_rate <= ppo.learning_rate and 0 < ppo.clip < 1):
+        raise ValueError("ppo: 0 < final_learning_rate <= learning_rate and 0 < clip < 1 must hold")
+    if not (0 <= ppo.policy_lambda <= 1 and 0 <= ppo.critic_lambda <= 1):
+        raise ValueError("ppo.policy_lambda and ppo.critic_lambda must be 0 to 1")
     if not (0 <= ppo.final_entropy <= ppo.entropy and ppo.max_gradient > 0):
         raise ValueError("ppo: 0 <= final_entropy <= entropy and max_gradient > 0 must hold")
+    if not (0 <= config.opponents.share <= 1 and config.opponents.players):
+        raise ValueError("opponents.share must be 0 to 1, and opponents.players name one player or more")
     config.rules()

@@ -45,17 +45,18 @@ def entropy_of(log_probs: Tensor) -> Tensor:
     return -(probabilities * torch.where(probabilities > 0, log_probs, 0.0)).sum(dim=1)
 
 
-def losses(learner: Learner, batch: dict[str, Tensor], clip: float) -> dict[str, Tensor]:
-    """The parts of the loss over a minibatch, and what is logged beside them."""
+def losses(learner: Learner, batch: dict[str, Tensor], clip: float, imitate: bool = False) -> dict[str, Tensor]:
+    """The parts of the loss over a minibatch, and what is logged beside them (imitating, actions are a teacher's)."""
     with autocast(batch["observation"].device):
         logits = learner.policy(batch["observation"], batch["legal"])
         value = learner.critic(batch["state"])
     log_probs = functional.log_softmax(logits, dim=1)
-    change = log_probs.gather(1, batch["action"][:, None])[:, 0] - batch["log_prob"]
+    chosen = log_probs.gather(1, batch["action"][:, None])[:, 0]
+    change = chosen - batch["log_prob"]
     ratio = change.exp()
     gain = torch.min(ratio * batch["advantage"], ratio.clamp(1 - clip, 1 + clip) * batch["advantage"])
     return {
-        "policy_loss": -gain.mean(),
+        "policy_loss": -chosen.mean() if imitate else -gain.mean(),
         "value_loss": functional.mse_loss(value, batch["returns"]),
         "entropy": entropy_of(log_probs).mean(),
         "kl": (ratio.detach() - 1 - change.detach()).mean(),
@@ -77,10 +78,12 @@ def step(learner: Learner, parts: dict[str, Tensor], entropy: float, max_gradien
     return norm
 
 
-def update(learner: Learner, rollout: Rollout, config: Ppo, fraction: float, seed: int) -> dict[str, float]:
+def update(
+    learner: Learner, rollout: Rollout, config: Ppo, fraction: float, seed: int, imitate: bool = False
+) -> dict[str, float]:
     """The epochs of one update at a spent fraction of the budget; returns the mean of each metric."""
     rate = anneal(config.learning_rate, config.final_learning_rate, fraction)
-    entropy = anneal(config.entropy, config.final_entropy, fraction)
+    entropy = 0.0 if imitate else anneal(config.entropy, config.final_entropy, fraction)
     for group in learner.optimizer.param_groups:
         group["lr"] = rate
     advantage = (rollout.advantage - rollout.advantage.mean()) / (rollout.advantage.std() + 1e-8)
@@ -93,7 +96,7 @@ def update(learner: Learner, rollout: Rollout, config: Ppo, fraction: float, see
     for _ in range(config.epochs):
         for rows in torch.randperm(len(rollout), generator=order).split(config.minibatch):
             batch = {name: column[rows.to(column.device)] for name, column in columns.items()}
-            parts = losses(learner, batch, config.clip)
+            parts = losses(learner, batch, config.clip, imitate)
             parts["gradient"] = step(learner, parts, entropy, config.max_gradient)
             for name, part in parts.items():
                 sums[name].append(float(part.detach()))

@@ -20,6 +20,12 @@ def report_counts(request: pytest.FixtureRequest):
     return report
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where processes share the tests, the longest come first, so that all end at about the same time."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: "referee_agreement" not in item.nodeid)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A process of pytest-xdist hands its tables to the one that prints."""
     workeroutput = getattr(session.config, "workeroutput", None)

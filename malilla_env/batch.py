@@ -18,7 +18,7 @@ from malilla_env.compiled import Array, Int, Word, jit, mix
 from malilla_env.deals import below, check_deals, purpose_key
 from malilla_env.engine import NONE, STATE
 from malilla_env.observation import Layout, encode, encode_state, layout, state_layout
-from malilla_env.rules import RuleSet
+from malilla_env.rules import MAX_SEATS, RuleSet
 from malilla_env.view import VIEW, fill_view, legal_mask
 
 EPISODES = ("match", "hand")
@@ -40,7 +40,7 @@ def _start(state: Array, table: Array, where: Array, dealers: Array, orders: Arr
             continue
         row = state[lane]
         engine.start_episode(row, rules)
-        for team in range(engine.MAX_SEATS):
+        for team in range(MAX_SEATS):
             row["match_score"][team] = scores[lane, team]
         engine.set_hand_key(row)
         if len(orders):
@@ -232,7 +232,7 @@ class GameBatch:
         return np.ascontiguousarray(deals["cards"]), np.ascontiguousarray(deals["dealer"])
 
     def _scores(self, match_score: ArrayLike | None) -> NDArray[np.int16]:
-        scores = np.zeros((len(self), engine.MAX_SEATS), np.int16)
+        scores = np.zeros((len(self), MAX_SEATS), np.int16)
         if match_score is None:
             return scores
         teams = self.rules.num_teams

@@ -28,6 +28,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Row = Any  # one record of a structured array, changed in place
 Array = Any
 Int = Any  # int or a NumPy integer
+Bool = Any  # bool or a NumPy bool
 Word = Any  # np.uint64: a mask of cards, a key
 
 config: Any = numba_config  # its attributes are made at run time
@@ -149,7 +150,7 @@ def _select(word: Any, n: Any) -> Any:
 def _instruction(emit: Callable[[Any, Any], Any]) -> Any:
     """An intrinsic from uint64 to int64 whose code `emit(builder, word)` writes."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def operation(typing_context: Any, word: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return emit(builder, arguments[0])

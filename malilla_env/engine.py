@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from malilla_env.compiled import Int, Row, Word, inline, jit, mix, popcount, select
+from malilla_env.compiled import Bool, Int, Row, Word, inline, jit, mix, popcount, select
 from malilla_env.deals import cut, shuffle
 from malilla_env.rules import MAX_CARDS, MAX_SEATS
 
@@ -189,7 +189,7 @@ def lead(row: Row, rules: Row, seat: Int) -> None:
 
 
 @inline
-def must_contest(row: Row, rules: Row, seat: Int) -> bool:
+def must_contest(row: Row, rules: Row, seat: Int) -> Bool:
     """Whether the duties to beat and trump hold: an opponent is winning, or partners count too (1.3.7)."""
     return rules["climb"] or rules["team"][row["best_seat"]] != rules["team"][seat]
 
@@ -285,7 +285,7 @@ def failed_to_overtrump(row: Row, rules: Row, card: Int) -> Word:
 
 
 @inline
-def wins_over(row: Row, rules: Row, card: Int) -> bool:
+def wins_over(row: Row, rules: Row, card: Int) -> Bool:
     """1.3.9: a higher card of the best card's suit wins, and so does a trump on a plain card."""
     if rules["suit"][card] == rules["suit"][row["best_card"]]:
         return bit(card) & rules["above"][row["best_card"]] != ZERO
@@ -405,7 +405,7 @@ def end_or_go_on(row: Row, rules: Row, winner: Int) -> None:
 
 
 @jit
-def is_zapato(row: Row, rules: Row, winner: Int) -> bool:
+def is_zapato(row: Row, rules: Row, winner: Int) -> Bool:
     """1.5.6: the target reached while every other side stands at 0."""
     for team in range(rules["num_teams"]):
         if team != winner and row["match_score"][team] != 0:
@@ -437,7 +437,7 @@ def finish(row: Row, winner: Int) -> None:
 
 # --- 1.4 illegal play
 @inline
-def is_legal(row: Row, rules: Row, action: Int) -> bool:
+def is_legal(row: Row, rules: Row, action: Int) -> Bool:
     """Whether the seat to act may take an action id in range: cards first, then the others."""
     others = action - 4 * np.int64(rules["ranks"])
     word = row["legal"][0] >> np.uint64(action) if others < 0 else row["legal"][1] >> np.uint64(others)

@@ -27,7 +27,7 @@ from agents.learning import checkpoint
 from agents.learning.checkpoint import Progress as Counters
 from agents.learning.config import Config, check, load_config
 from agents.learning.ppo import Learner, update
-from agents.learning.rollout import ALONE, Opponents, collect
+from agents.learning.rollout import collect
 from agents.neural import Critic, NeuralPlayer, Policy
 from agents.registry import make
 from arena.match import meet
@@ -63,16 +63,14 @@ def train(config: Config, run: Path, resume: bool) -> None:
     rules, learner = config.rules(), new_learner(config)
     counters = start(run, learner, config, resume)
     teacher = make(config.imitation.player, rules)
-    opponents = Opponents([make(spec, rules) for spec in config.opponents.players], config.opponents.share)
     log = SummaryWriter(str(run), purge_step=counters.decisions)
     with progress_bar() as bar:
         task = bar.add_task("", total=config.decisions, completed=counters.decisions, told="")
         while counters.decisions < config.decisions:
             began, fraction = time.perf_counter(), counters.decisions / config.decisions
             imitate = counters.decisions < config.imitation.decisions
-            company = (ALONE, teacher) if imitate else (opponents, None)
             networks = (learner.policy, learner.critic)
-            rollout = collect(rules, *networks, config.ppo, config.seed, counters.update, *company)
+            rollout = collect(rules, *networks, config.ppo, config.seed, counters.update, teacher if imitate else None)
             metrics = update(learner, rollout, config.ppo, fraction, config.seed + counters.update, imitate)
             metrics["decisions_per_second"] = rollout.decisions / (time.perf_counter() - began)
             counters = Counters(counters.update + 1, counters.decisions + rollout.decisions)

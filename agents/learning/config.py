@@ -49,12 +49,6 @@ class Imitation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opponents:
-    players: tuple[str, ...] = ("heuristic",)  # as evaluate.py names them; their moves are not learned from
-    share: float = 0.0  # of the hands in which one side is played by one of them; the others are self-play
-
-
-@dataclass(frozen=True, kw_only=True)
 class Evaluation:
     every: int = 25  # updates between evaluations; 0: none
     pairs: int = 500  # duplicate pairs of each
@@ -73,7 +67,6 @@ class Config:
     network: Network = field(default_factory=Network)
     ppo: Ppo = field(default_factory=Ppo)
     imitation: Imitation = field(default_factory=Imitation)
-    opponents: Opponents = field(default_factory=Opponents)
     evaluation: Evaluation = field(default_factory=Evaluation)
 
     def rules(self) -> RuleSet:
@@ -151,6 +144,4 @@ def check(config: Config) -> None:
         raise ValueError("ppo.policy_lambda and ppo.critic_lambda must be 0 to 1")
     if not (0 <= ppo.final_entropy <= ppo.entropy and ppo.max_gradient > 0):
         raise ValueError("ppo: 0 <= final_entropy <= entropy and max_gradient > 0 must hold")
-    if not (0 <= config.opponents.share <= 1 and config.opponents.players):
-        raise ValueError("opponents.share must be 0 to 1, and opponents.players name one player or more")
     config.rules()

@@ -8,7 +8,6 @@ never spans two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
@@ -74,24 +73,6 @@ def start_scores(rules: RuleSet, lanes: int, seed: int, update: int) -> NDArray[
     return np.random.default_rng((seed, update)).integers(0, rules.target, (lanes, rules.num_teams))
 
 
-@dataclass(frozen=True)
-class Opponents:
-    """Other players, who play one side of the first `share` of the lanes, each keeping its lane for the whole hand."""
-
-    players: Sequence[Agent] = ()
-    share: float = 0.0
-
-    def sides(self, lanes: int, teams: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """int [N] each: the number of the player in a lane, -1 for none, and the team it plays."""
-        lane = np.arange(lanes)
-        count = max(1, len(self.players))
-        player = np.where(lane < self.share * lanes, lane % count, -1) if self.players else np.full(lanes, -1)
-        return player, lane // count % teams
-
-
-ALONE = Opponents()
-
-
 def play_hands(
     rules: RuleSet,
     policy: Policy,
@@ -99,25 +80,15 @@ def play_hands(
     lanes: int,
     seed: int,
     update: int,
-    opponents: Opponents = ALONE,
     teacher: Agent | None = None,
 ) -> Steps:
-    """Play one hand in every lane by sampling the policy, which sits at every side that no opponent plays.
-
-    With a teacher, the teacher plays for the policy, and what it played is kept.
-    """
+    """Play one hand in every lane by sampling the policy; with a teacher, the teacher plays and its moves are kept."""
     streams = np.arange(update * lanes, (update + 1) * lanes)
     games = GameBatch(rules, lanes, seed, episode="hand", streams=streams, purpose="train")
     games.reset(seed, match_score=start_scores(rules, lanes, seed, update))
-    player, side = opponents.sides(lanes, rules.num_teams)
     steps, points = Steps(), games.hand_points.copy()
     while not games.done.all():
-        theirs = np.where(side == np.array(rules.teams)[games.seat], player, -1)  # whose turn it is; -1: the policy's
-        actions = choose(games, policy, critic, steps, seed, theirs < 0, teacher)
-        for number, agent in enumerate(opponents.players):
-            rows = np.flatnonzero(theirs == number)
-            actions[rows] = agent.act(games.views()[rows], games.decision_keys(seed)[rows])
-        games.step(actions)
+        games.step(choose(games, policy, critic, steps, seed, teacher))
         won = (games.hand_points - points).astype(np.float32)
         steps.keep(reward=won - won.mean(axis=1, keepdims=True))
         points = games.hand_points.copy()
@@ -130,16 +101,12 @@ def choose(
     critic: Critic,
     steps: Steps,
     seed: int,
-    where: NDArray[np.bool_],
     teacher: Agent | None = None,
 ) -> NDArray[np.int64]:
-    """int [N]: a legal action for every lane, sampled (or the teacher's) in the lanes of `where` that have a choice.
-
-    Those decisions are added to `steps`.
-    """
+    """int [N]: an action for every lane, sampled (or the teacher's) where there is a choice; those go to `steps`."""
     rules, legal = games.rules, games.legal_actions()
     actions = legal.argmax(axis=1)
-    lanes = np.flatnonzero(where & (legal.sum(axis=1) > 1))
+    lanes = np.flatnonzero(legal.sum(axis=1) > 1)
     keys = games.decision_keys(seed)
     orders = trump_first(games.trump, SIDE_ORDERS[keys % np.uint64(len(SIDE_ORDERS))])
     frame = action_frame(rules, orders[lanes])
@@ -221,11 +188,10 @@ def collect(
     config: Ppo,
     seed: int,
     update: int,
-    opponents: Opponents = ALONE,
     teacher: Agent | None = None,
 ) -> Rollout:
     """Play the hands of an update and return their decisions with advantages, on the networks' device."""
-    steps = play_hands(rules, policy, critic, config.lanes, seed, update, opponents, teacher)
+    steps = play_hands(rules, policy, critic, config.lanes, seed, update, teacher)
     advantage, _ = advantages(steps, config.policy_lambda)
     _, returns = advantages(steps, config.critic_lambda)
     device = next(policy.parameters()).device

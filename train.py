@@ -19,13 +19,12 @@ from typing import Annotated
 
 import torch
 import tyro
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
 
 from agents.learning import checkpoint
 from agents.learning.checkpoint import Progress as Counters
-from agents.learning.config import Config, check, load_config
+from agents.learning.config import Config, Evaluation, check, load_config
 from agents.learning.ppo import Learner, update
 from agents.learning.rollout import collect
 from agents.neural import Critic, NeuralPlayer, Policy
@@ -53,7 +52,7 @@ def main() -> int:
         check(config)
         train(config, arguments.out, arguments.resume)
     except (ValueError, OSError, FloatingPointError) as error:
-        Console(stderr=True).print(f"train.py: {error}", style="red", markup=False, highlight=False)
+        print("train.py:", *str(error).split(), file=sys.stderr)
         return 2
     return 0
 
@@ -61,8 +60,9 @@ def main() -> int:
 def train(config: Config, run: Path, resume: bool) -> None:
     """The recipe: play, learn, log, evaluate, keep."""
     rules, learner = config.rules(), new_learner(config)
-    counters = start(run, learner, config, resume)
-    teacher = make(config.imitation.player, rules)
+    teacher = make(config.imitation.player, rules) if config.imitation.decisions else None
+    opponents = [Player(spec, make(spec, rules)) for spec in config.evaluation.opponents]
+    counters = start(run, learner, config, resume)  # last, since it writes: a wrong name leaves nothing behind
     log = SummaryWriter(str(run), purge_step=counters.decisions)
     with progress_bar() as bar:
         task = bar.add_task("", total=config.decisions, completed=counters.decisions, told="")
@@ -76,7 +76,7 @@ def train(config: Config, run: Path, resume: bool) -> None:
             counters = Counters(counters.update + 1, counters.decisions + rollout.decisions)
             done = counters.decisions >= config.decisions
             if config.evaluation.every and (done or counters.update % config.evaluation.every == 0):
-                metrics |= evaluate(learner, rules, config)
+                metrics |= evaluate(learner, rules, opponents, config.evaluation)
             if done or counters.update % config.checkpoint_every == 0:
                 checkpoint.save(run, learner, config, counters)
             report(log, bar, task, counters, metrics)
@@ -88,6 +88,8 @@ def new_learner(config: Config) -> Learner:
     torch.set_num_threads(config.threads)
     torch.manual_seed(config.seed)
     device = ("cuda" if torch.cuda.is_available() else "cpu") if config.device == "auto" else config.device
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(f"device {device!r}: PyTorch finds no CUDA here; use auto or cpu")
     rules = config.rules()
     policy, critic = Policy(rules, config.network.policy), Critic(rules, config.network.critic)
     return Learner.new(policy.to(device), critic.to(device), config.ppo)
@@ -104,13 +106,13 @@ def start(run: Path, learner: Learner, config: Config, resume: bool) -> Counters
     return Counters()
 
 
-def evaluate(learner: Learner, rules: RuleSet, config: Config) -> dict[str, float]:
-    """Margins against the config's opponents, on deals kept for tuning."""
+def evaluate(learner: Learner, rules: RuleSet, opponents: list[Player], config: Evaluation) -> dict[str, float]:
+    """Margins against the opponents, on deals kept for tuning."""
     player = Player("policy", NeuralPlayer(rules, learner.policy))
     margins = {}
-    for spec in config.evaluation.opponents:
-        meeting = meet(player, Player(spec, make(spec, rules)), rules, config.evaluation.seed, config.evaluation.pairs)
-        margins[f"margin_{spec}"] = estimate(meeting.margins).mean
+    for opponent in opponents:
+        meeting = meet(player, opponent, rules, config.seed, config.pairs)
+        margins[f"margin_{opponent.name}"] = estimate(meeting.margins).mean
     learner.policy.train()
     return margins
 

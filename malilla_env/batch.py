@@ -161,8 +161,10 @@ class GameBatch:
     ) -> None:
         if episode not in EPISODES:
             raise ValueError(f"episode {episode!r} must be one of {', '.join(EPISODES)}")
-        if num_games < 1:
-            raise ValueError(f"num_games {num_games} must be 1 or more")
+        if not isinstance(num_games, int | np.integer) or num_games < 1:
+            raise ValueError(f"num_games {num_games!r} must be a whole number of 1 or more")
+        if not isinstance(seed, int | np.integer):
+            raise ValueError(f"seed {seed!r} must be a whole number")
         self.rules, self.purpose = rules, purpose
         self.state = np.zeros(num_games, STATE)
         self.scratch = np.zeros(1, VIEW)  # of `_encoded`: as costly to make as a game is to observe
@@ -212,6 +214,8 @@ class GameBatch:
         With a seed the lanes start their streams anew; without one each goes on to its next episode. ``deals`` [B]
         gives the first hands, ``match_score`` ([T] or [B, T]) the scores to start from, each below the target.
         """
+        if not isinstance(seed, int | np.integer | None):
+            raise ValueError(f"seed {seed!r} must be a whole number, or None to go on with the streams")
         lanes = self._lanes(where)
         scores = self._scores(match_score)
         orders, dealers = self._orders(deals)

@@ -204,6 +204,7 @@ def _check(rules: RuleSet) -> None:
         ),
         (len(set(rules.teams)) < 2, f"teams {rules.teams} must be at least two"),
         (not 1 <= ranks <= MAX_CARDS // 4, f"rank_names {rules.rank_names!r} must hold 1 to {MAX_CARDS // 4} ranks"),
+        (not rules.rank_names.isalnum(), f"rank_names {rules.rank_names!r} must be letters and digits"),
         (len(set(rules.rank_names)) != ranks, f"rank_names {rules.rank_names!r} names a rank twice"),
         (
             len(rules.rank_points) != ranks,
@@ -274,12 +275,12 @@ PRESETS: dict[str, RuleSet] = {
 }
 
 
-def ruleset(name: str | RuleSet = "malilla", **overrides: Any) -> RuleSet:
+def ruleset(name: str | RuleSet = "malilla", /, **overrides: Any) -> RuleSet:
     """A preset by name, or a rule set already made, with fields replaced: ``ruleset("malilla", target=70)``.
 
     ValueError lists the choices when the name or a field is unknown.
     """
-    if not isinstance(name, RuleSet) and name not in PRESETS:
+    if not isinstance(name, RuleSet) and name not in list(PRESETS):
         raise ValueError(f"unknown rule set {name!r}: choose one of {', '.join(PRESETS)}")
     base = name if isinstance(name, RuleSet) else PRESETS[name]
     known = [field.name for field in fields(RuleSet) if field.name != "name"]

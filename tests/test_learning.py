@@ -247,6 +247,11 @@ def test_schedules_run_from_their_first_value_to_their_last() -> None:
         ({"game": {"ruleset": "whist"}}, "unknown rule set 'whist'"),
         ({"game": {"overrides": {"tarjet": 3}}}, "unknown rule set field 'tarjet'"),
         ({"ppo": {"clip": 2.0}}, "0 < clip < 1"),
+        ({"ppo": {"max_gradient": float("inf")}}, "ppo.max_gradient inf"),
+        ({"ppo": {"entropy": float("nan")}}, "final_entropy <= entropy"),
+        ({"device": "banana"}, "device 'banana'"),
+        ({"imitation": {"decisions": -1}}, "imitation.decisions -1"),
+        ({"evaluation": {"seed": -1}}, "evaluation.seed -1"),
     ],
 )
 def test_a_wrong_config_is_refused_by_name(values: dict[str, object], told: str) -> None:
@@ -264,6 +269,18 @@ def test_a_config_that_is_not_toml_or_not_there_is_named(tmp_path: Path) -> None
         load_config(tmp_path / "bad.toml")
     with pytest.raises(ValueError, match=r"cannot read the config .*none\.toml"):
         load_config(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"imitation": {"player": "foo", "decisions": 9}}, {"evaluation": {"opponents": ["foo"]}}, {"device": "cuda"}],
+)
+def test_a_wrong_name_is_told_before_anything_is_written(tmp_path: Path, values: dict[str, object]) -> None:
+    if values.get("device") == "cuda" and torch.cuda.is_available():
+        pytest.skip("CUDA is a right name here")
+    with pytest.raises(ValueError, match=r"unknown player 'foo'|finds no CUDA"):
+        train.train(small(**values), tmp_path / "run", resume=False)
+    assert not (tmp_path / "run").exists()
 
 
 # --- checkpoints

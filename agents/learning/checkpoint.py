@@ -28,7 +28,7 @@ from malilla_env import RuleSet, __version__
 from malilla_env.observation import layout, state_layout
 
 FORMAT = "malilla-checkpoint-1"
-NEEDED = ("config", "rules", "rules_hash", "layout_hash", "update", "decisions")
+NEEDED = ("config", "rules", "rules_hash", "layout_hash", "state_layout_hash", "update", "decisions")
 KEPT = 2  # newest checkpoints of a run; older ones are deleted
 
 
@@ -136,9 +136,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
         raise ValueError(f"cannot read {file}: {error}") from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise ValueError(f"{file} is not of the format {FORMAT}")
-    missing = [
-        key for key in ("config", "rules", "rules_hash", "layout_hash", "update", "decisions") if key not in meta
-    ]
+    missing = [key for key in NEEDED if key not in meta]
     if missing:
         raise ValueError(f"{file} lacks {', '.join(missing)}")
     return meta
@@ -197,6 +195,10 @@ def resume(run: Path, learner: Learner, config: Config) -> Progress:
     if changed:
         raise ValueError(f"{folder} was made with another config (then / now): {changed}")
     check_fit(folder, meta, config.rules())
+    if meta["state_layout_hash"] != (state := state_layout(config.rules()).hash):
+        raise ValueError(
+            f"{folder}: the critic reads state layout {meta['state_layout_hash']}, not {state}: train anew"
+        )
     _load(learner.policy, folder / "policy.safetensors")
     _load(learner.critic, folder / "critic.safetensors")
     _load_optimizer(learner.optimizer, folder / "optimizer.safetensors")

@@ -7,6 +7,7 @@ they work together.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -125,23 +126,35 @@ def _value(kind: type[Any], key: str, value: Any, where: str) -> Any:
 
 def check(config: Config) -> None:
     """ValueError unless the values make sense together."""
-    ppo, networks = config.ppo, (*config.network.policy, *config.network.critic)
-    reasons = [
-        (min(config.decisions, config.checkpoint_every, config.threads) < 1, "decisions, checkpoint_every, threads"),
-        (min(ppo.lanes, ppo.epochs, ppo.minibatch) < 1, "ppo.lanes, ppo.epochs and ppo.minibatch"),
-        (min(networks, default=0) < 1, "the widths of network.policy and network.critic"),
-        (config.imitation.decisions < 0, "imitation.decisions (or 0)"),
-        (config.evaluation.pairs < 2, "evaluation.pairs (2 at the least)"),
+    ppo, imitation, evaluation = config.ppo, config.imitation.decisions, config.evaluation
+    narrowest = min((*config.network.policy, *config.network.critic), default=0)
+    rules = [
+        (config.decisions >= 1, f"decisions {config.decisions} must be 1 or more"),
+        (config.checkpoint_every >= 1, f"checkpoint_every {config.checkpoint_every} must be 1 or more"),
+        (config.threads >= 1, f"threads {config.threads} must be 1 or more"),
+        (0 <= config.seed < 1 << 63, f"seed {config.seed} must be 0 to 2**63 - 1"),
+        (imitation >= 0, f"imitation.decisions {imitation} must be 0 or more"),
+        (min(ppo.lanes, ppo.epochs, ppo.minibatch) >= 1, "ppo.lanes, ppo.epochs and ppo.minibatch must be 1 or more"),
+        (narrowest >= 1, "network.policy and network.critic must hold widths of 1 or more"),
+        (evaluation.pairs >= 2, f"evaluation.pairs {evaluation.pairs} must be 2 or more"),
+        (evaluation.every >= 0, f"evaluation.every {evaluation.every} must be 0 or more"),
+        (0 <= evaluation.seed < 1 << 63, f"evaluation.seed {evaluation.seed} must be 0 to 2**63 - 1"),
+        (re.fullmatch(r"auto|cpu|cuda(:\d+)?", config.device), f"device {config.device!r} must be auto, cpu or cuda"),
+        *_ppo_rules(ppo),
     ]
-    for wrong, names in reasons:
-        if wrong:
-            raise ValueError(f"{names} must be 1 or more")
-    if not 0 <= config.seed < 1 << 63:
-        raise ValueError(f"seed {config.seed} must be 0 to 2**63 - 1")
-    if not (0 < ppo.final_learning_rate <= ppo.learning_rate and 0 < ppo.clip < 1):
-        raise ValueError("ppo: 0 < final_learning_rate <= learning_rate and 0 < clip < 1 must hold")
-    if not (0 <= ppo.policy_lambda <= 1 and 0 <= ppo.critic_lambda <= 1):
-        raise ValueError("ppo.policy_lambda and ppo.critic_lambda must be 0 to 1")
-    if not (0 <= ppo.final_entropy <= ppo.entropy and ppo.max_gradient > 0):
-        raise ValueError("ppo: 0 <= final_entropy <= entropy and max_gradient > 0 must hold")
+    for holds, sentence in rules:
+        if not holds:
+            raise ValueError(sentence)
     config.rules()
+
+
+def _ppo_rules(ppo: Ppo) -> list[tuple[bool, str]]:
+    """What must hold of the learner's numbers, and the sentence that says so; nan and infinity fail too."""
+    return [
+        (0 < ppo.final_learning_rate <= ppo.learning_rate < 1, "ppo: 0 < final_learning_rate <= learning_rate < 1"),
+        (0 < ppo.clip < 1, f"ppo.clip {ppo.clip} must lie between 0 and 1: 0 < clip < 1"),
+        (0 <= ppo.policy_lambda <= 1, f"ppo.policy_lambda {ppo.policy_lambda} must be 0 to 1"),
+        (0 <= ppo.critic_lambda <= 1, f"ppo.critic_lambda {ppo.critic_lambda} must be 0 to 1"),
+        (0 <= ppo.final_entropy <= ppo.entropy < 10, "ppo: 0 <= final_entropy <= entropy < 10 must hold"),
+        (0 < ppo.max_gradient < 1e6, f"ppo.max_gradient {ppo.max_gradient} must be above 0 and below a million"),
+    ]

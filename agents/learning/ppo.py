@@ -87,10 +87,7 @@ def update(
     for group in learner.optimizer.param_groups:
         group["lr"] = rate
     advantage = (rollout.advantage - rollout.advantage.mean()) / (rollout.advantage.std() + 1e-8)
-    columns = {
-        name: getattr(rollout, name) for name in ("observation", "state", "legal", "action", "log_prob", "returns")
-    }
-    columns["advantage"] = advantage
+    columns = {name: getattr(rollout, name) for name in COLUMNS} | {"advantage": advantage}
     order = torch.Generator().manual_seed(seed)
     sums: dict[str, list[float]] = defaultdict(list)
     for _ in range(config.epochs):

@@ -31,17 +31,19 @@ STATE = np.dtype(
         ("excluded", "u8", MAX_SEATS),  # cards that a seat cannot hold, from its own plays and the turned-up card
         ("played_by", "u8", MAX_SEATS),
         ("trick_cards", "u8"),
+        ("beating", "u8"),  # the cards that would win the current trick as it lies; any card, before a lead
+        ("locked", "u8"),  # the malillas that may not be discarded yet (1.3.8)
         ("phase", "i1"),
         ("seat", "i1"),
         ("leader", "i1"),
         ("dealer", "i1"),
         ("trump", "i1"),
         ("turned_card", "i1"),
-        ("trick_size", "i1"),
+        ("trick_size", "u1"),
         ("best_card", "i1"),  # that wins the current trick so far
         ("best_seat", "i1"),
         ("led_suit", "i1"),
-        ("num_plays", "i1"),
+        ("num_plays", "u1"),
         ("suits_led", "u1"),  # bit per suit (1.3.10)
         ("suits_played", "u1"),
         ("waiting_bonus", "i1"),
@@ -132,6 +134,7 @@ def deal_hand(row: Row, rules: Row) -> None:
     row["num_plays"] = row["suits_led"] = row["suits_played"] = 0
     turn_up(row, rules)
     row["phase"] = PLAY
+    show_last_card(row, rules, row["dealer"])
     lead(row, rules, next_seat(row["dealer"], rules))  # 1.3.1
 
 
@@ -143,6 +146,8 @@ def turn_up(row: Row, rules: Row) -> None:
     for seat in range(rules["num_seats"]):
         if seat != row["dealer"]:
             row["excluded"][seat] = bit(card)
+    locked = rules["tops"] & ~rules["suit_mask"][row["trump"]]
+    row["locked"] = locked if rules["protected"] != PROTECTED_OFF else ZERO
     pay_dealer_bonus(row, rules, rules["points"][card] if rules["dealer_bonus"] else 0)
 
 
@@ -183,59 +188,78 @@ def lead(row: Row, rules: Row, seat: Int) -> None:
     row["seat"] = row["leader"] = seat
     row["trick_size"] = row["trick_value"] = 0
     row["best_card"] = row["best_seat"] = row["led_suit"] = NONE
-    row["trick_cards"] = ZERO
+    row["trick_cards"], row["beating"] = ZERO, rules["deck_mask"]
     row["legal"][0] = row["hands"][seat]
     row["legal"][1] = ZERO
 
 
 @inline
-def must_contest(row: Row, rules: Row, seat: Int) -> Bool:
-    """Whether the duties to beat and trump hold: an opponent is winning, or partners count too (1.3.7)."""
-    return rules["climb"] or rules["team"][row["best_seat"]] != rules["team"][seat]
+def must_contest(row: Row, rules: Row, seat: Int) -> Word:
+    """1.3.7: all cards if the duties to beat and trump hold, since an opponent is winning or partners count; else 0."""
+    return rules["contests"][seat, np.uint8(row["best_seat"])]
 
 
 @inline
-def locked_tops(row: Row, rules: Row) -> Word:
-    """1.3.8: the non-trump malillas that may not be discarded yet."""
-    if rules["protected"] == PROTECTED_OFF:
-        return ZERO
-    suits = row["suits_led"] if rules["protected"] == PROTECTED_LED else row["suits_played"]
-    return rules["tops"] & ~rules["suits_mask"][suits] & ~rules["suit_mask"][row["trump"]]
+def ordered(row: Row, rules: Row, seat: Int) -> Word:
+    """1.3.3-1.3.5: the cards of which a seat must play one if it can: of the led suit if it has that, else trumps."""
+    return row["beating"] & must_contest(row, rules, seat)
+
+
+@inline
+def beating(rules: Row, trump: Int, card: Int) -> Word:
+    """1.3.9: the cards that win over a card: the higher ones of its suit, and every trump over a plain one."""
+    higher, trumps = rules["above"][card], rules["suit_mask"][trump]
+    return higher if bit(card) & trumps != ZERO else higher | trumps
+
+
+@inline
+def unlock(row: Row, rules: Row, suit: Int, leads: Bool) -> None:
+    """1.3.8, 1.3.10: a suit has been led, or played at all."""
+    mark = np.uint8(1) << suit
+    row["suits_played"] |= mark
+    if leads:
+        row["suits_led"] |= mark
+    if leads or rules["protected"] == PROTECTED_PLAYED:
+        row["locked"] &= ~rules["suit_mask"][suit]
 
 
 @inline
 def legal_cards(row: Row, rules: Row, hand: Word, seat: Int) -> Word:
-    """1.3.2-1.3.8: the cards of a hand that a seat may add to the trick."""
-    follow = hand & rules["suit_mask"][row["led_suit"]]
-    contest = must_contest(row, rules, seat)
-    if follow != ZERO:  # 1.3.2
-        higher = follow & rules["above"][row["best_card"]]  # empty when a trump lies on a plain trick (1.3.4)
-        return higher if contest and higher != ZERO else follow  # 1.3.3
-    trumps = hand & rules["suit_mask"][row["trump"]]
-    trumped = rules["suit"][row["best_card"]] == row["trump"]
-    if contest and trumps != ZERO:
-        orders = trumps & rules["above"][row["best_card"]] if trumped else trumps  # 1.3.5
-        if orders != ZERO:
-            return orders
-        return cannot_overtrump(row, rules, hand, trumps)
-    return discards(row, rules, hand)
+    """1.3.2-1.3.8: the cards of a hand that a seat may add to the trick.
+
+    All answers are made before one is chosen: a branch that depends on the cards is often mispredicted, and costs more.
+    """
+    void = discards(row, hand) if rules["undertrump"] == OPTIONAL else cannot_overtrump(row, rules, hand, seat)
+    follow = hand & rules["suit_mask"][np.uint8(row["led_suit"])]
+    may = follow if follow != ZERO else hand  # 1.3.4: on a plain trick that is trumped, none of `follow` is ordered
+    orders = may & ordered(row, rules, seat)
+    if orders != ZERO:  # 1.3.3, 1.3.5
+        return orders
+    return follow if follow != ZERO else void  # 1.3.2
 
 
 @inline
-def cannot_overtrump(row: Row, rules: Row, hand: Word, trumps: Word) -> Word:
+def trumped(row: Row, rules: Row, seat: Int) -> Bool:
+    """1.3.6: whether a seat must contest a trick that a trump is winning."""
+    return must_contest(row, rules, seat) & bit(row["best_card"]) & rules["suit_mask"][row["trump"]] != ZERO
+
+
+@inline
+def cannot_overtrump(row: Row, rules: Row, hand: Word, seat: Int) -> Word:
     """1.3.6: what a hand void in the led suit may play when all its trumps are too low."""
+    trumps = hand & rules["suit_mask"][row["trump"]]
+    if trumps == ZERO or not trumped(row, rules, seat):
+        return discards(row, hand)
     if rules["undertrump"] == FORCED:
         return trumps
-    if rules["undertrump"] == FORBIDDEN:
-        free = hand & ~trumps & ~locked_tops(row, rules)
-        return free if free != ZERO else trumps
-    return discards(row, rules, hand)
+    free = hand & ~trumps & ~row["locked"]
+    return free if free != ZERO else trumps
 
 
 @inline
-def discards(row: Row, rules: Row, hand: Word) -> Word:
+def discards(row: Row, hand: Word) -> Word:
     """1.3.8: anything but a locked malilla, unless the whole hand is such."""
-    free = hand & ~locked_tops(row, rules)
+    free = hand & ~row["locked"]
     return free if free != ZERO else hand
 
 
@@ -245,109 +269,98 @@ def ruled_out(row: Row, rules: Row, seat: Int, card: Int) -> Word:
 
     Each duty has the form "with any of these cards in hand, that card was not legal", so the answer is exact.
     """
-    led, trump, best = row["led_suit"], row["trump"], row["best_card"]
-    contest = must_contest(row, rules, seat)
-    if rules["suit"][card] == led:
-        return failed_to_beat(rules, best, card) if contest else ZERO
-    out = rules["suit_mask"][led]
-    trumps = rules["suit_mask"][trump]
-    if bit(card) & locked_tops(row, rules) != ZERO:  # a forced malilla: the whole hand was such
-        return rules["deck_mask"] & ~locked_tops(row, rules)
-    if not contest or led == trump:
-        return out
-    if rules["suit"][best] != trump:
-        return out if rules["suit"][card] == trump else out | trumps
-    return out | failed_to_overtrump(row, rules, card)
+    played, led = bit(card), rules["suit_mask"][np.uint8(row["led_suit"])]
+    if played & row["locked"] != ZERO:  # a forced malilla: the whole hand was such
+        return rules["deck_mask"] & ~row["locked"]
+    orders = ordered(row, rules, seat)
+    missed = ZERO if played & orders != ZERO else orders
+    under = ZERO if rules["undertrump"] == OPTIONAL else failed_to_overtrump(row, rules, seat, card)
+    return missed & led if played & led != ZERO else missed | led | under
 
 
 @inline
-def failed_to_beat(rules: Row, best: Int, card: Int) -> Word:
-    """1.3.3: who follows below the best card holds none above it; a trump on a plain trick asks nothing (1.3.4)."""
-    higher = rules["above"][best]
-    if rules["suit"][best] != rules["suit"][card] or bit(card) & higher != ZERO:
-        return ZERO
-    return higher
-
-
-@inline
-def failed_to_overtrump(row: Row, rules: Row, card: Int) -> Word:
-    """1.3.5, 1.3.6: what a card played under a winning trump, by a void hand, rules out besides the led suit."""
+def failed_to_overtrump(row: Row, rules: Row, seat: Int, card: Int) -> Word:
+    """1.3.6: what else a card played under a winning trump, by a void hand, rules out."""
     trumps = rules["suit_mask"][row["trump"]]
-    higher = rules["above"][row["best_card"]]
-    if bit(card) & higher != ZERO:
+    if not trumped(row, rules, seat) or bit(card) & row["beating"] != ZERO:
         return ZERO
     under = bit(card) & trumps != ZERO
     if rules["undertrump"] == FORCED and not under:
         return trumps
     if rules["undertrump"] == FORBIDDEN and under:  # nothing else was free
-        return higher | (rules["deck_mask"] & ~trumps & ~locked_tops(row, rules))
-    return higher
-
-
-@inline
-def wins_over(row: Row, rules: Row, card: Int) -> Bool:
-    """1.3.9: a higher card of the best card's suit wins, and so does a trump on a plain card."""
-    if rules["suit"][card] == rules["suit"][row["best_card"]]:
-        return bit(card) & rules["above"][row["best_card"]] != ZERO
-    return rules["suit"][card] == row["trump"]
+        return rules["deck_mask"] & ~trumps & ~row["locked"]
+    return ZERO
 
 
 @inline
 def play_card(row: Row, rules: Row, card: Int) -> None:
     """A legal card goes from the hand of the seat to act into the trick."""
-    seat = row["seat"]
-    suit_bit = np.uint8(1) << np.uint8(rules["suit"][card])
-    if row["trick_size"] == 0:
-        row["led_suit"] = rules["suit"][card]
-        row["best_card"], row["best_seat"] = card, seat
-        row["suits_led"] |= suit_bit
+    seat, suit = np.uint8(row["seat"]), rules["suit"][card]
+    leads = row["trick_size"] == 0
+    if leads:
+        row["led_suit"] = suit
     else:
         row["excluded"][seat] |= ruled_out(row, rules, seat, card)
-        if wins_over(row, rules, card):
-            row["best_card"], row["best_seat"] = card, seat
-    row["suits_played"] |= suit_bit
-    row["hands"][seat] &= ~bit(card)
+    take_trick(row, rules, seat, card)
+    unlock(row, rules, suit, leads)
+    keep_record(row, seat, card)
+    hand = row["hands"][seat] & ~bit(card)
+    row["hands"][seat] = hand
     row["played_by"][seat] |= bit(card)
     row["trick_cards"] |= bit(card)
-    keep_record(row, card)
-    show_last_card(row, rules)
-    row["trick_size"] += 1
+    if popcount(hand) <= 1:
+        show_last_card(row, rules, seat)
     row["trick_value"] += rules["points"][card]
-    if row["trick_size"] == rules["num_seats"]:
+    size = row["trick_size"] + 1
+    row["trick_size"] = size
+    if size == rules["num_seats"]:
         end_trick(row, rules)
     else:
-        row["seat"] = next_seat(seat, rules)
-        row["legal"][0] = legal_cards(row, rules, row["hands"][row["seat"]], row["seat"])
+        to = next_seat(seat, rules)
+        row["seat"] = to
+        row["legal"][0] = legal_cards(row, rules, row["hands"][to], to)
 
 
 @inline
-def keep_record(row: Row, action: Int) -> None:
-    row["plays"][row["num_plays"]] = action
-    row["play_seats"][row["num_plays"]] = row["seat"]
-    row["num_plays"] += 1
+def take_trick(row: Row, rules: Row, seat: Int, card: Int) -> None:
+    """1.3.9: the card wins the trick so far, or it does not; again nothing branches on the cards."""
+    best_card, best_seat, now = row["best_card"], row["best_seat"], row["beating"]
+    then = beating(rules, row["trump"], card)
+    wins = bit(card) & now != ZERO
+    row["best_card"] = np.int8(card) if wins else best_card
+    row["best_seat"] = np.int8(seat) if wins else best_seat
+    row["beating"] = then if wins else now
 
 
 @inline
-def show_last_card(row: Row, rules: Row) -> None:
+def keep_record(row: Row, seat: Int, action: Int) -> None:
+    play = row["num_plays"]
+    row["plays"][play] = action
+    row["play_seats"][play] = seat
+    row["num_plays"] = play + 1
+
+
+@inline
+def show_last_card(row: Row, rules: Row, seat: Int) -> None:
     """A seat whose last card is played holds none; 1.2.3: a dealer whose last card is the turned-up one, no other."""
-    if row["hands"][row["seat"]] == ZERO:
-        row["excluded"][row["seat"]] = rules["deck_mask"]
-    hand = row["hands"][row["dealer"]]
-    turned = bit(row["turned_card"])
-    if hand == turned:
-        row["excluded"][row["dealer"]] |= rules["deck_mask"] & ~turned
+    hand = row["hands"][seat]
+    if hand == ZERO:
+        row["excluded"][seat] = rules["deck_mask"]
+    elif seat == row["dealer"] and hand == bit(row["turned_card"]):
+        row["excluded"][seat] |= rules["deck_mask"] & ~hand
 
 
 @inline
 def end_trick(row: Row, rules: Row) -> None:
     """1.3.9, 1.1.4: the trick goes to the winner's side, and the winner leads."""
-    team = rules["team"][row["best_seat"]]
+    winner = np.uint8(row["best_seat"])
+    team = rules["team"][winner]
     row["hand_points"][team] += row["trick_value"] + rules["trick_points"]
     row["tricks_won"][team] += 1
-    if row["hands"][row["best_seat"]] == ZERO:
+    if row["hands"][winner] == ZERO:
         end_hand(row, rules)
     else:
-        lead(row, rules, row["best_seat"])
+        lead(row, rules, winner)
 
 
 # --- 1.5 scoring
@@ -463,7 +476,7 @@ def step(row: Row, rules: Row, action: Int) -> None:
     if row["done"]:
         return
     if is_legal(row, rules, action):
-        play_card(row, rules, action)
+        play_card(row, rules, np.uint8(action))
     else:
         renege(row, rules)
 

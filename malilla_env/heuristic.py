@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
-from malilla_env.engine import NONE, ONE, ZERO, bit, next_seat, nth_legal, num_legal, wins_over
+from malilla_env.engine import NONE, ONE, ZERO, beating, bit, next_seat, nth_legal, num_legal
 from malilla_env.rules import MAX_CARDS, MAX_SEATS
 
 Real = Any  # a float, for the reader
@@ -214,7 +214,7 @@ def lay(view: Row, rules: Row, odds: Row, card: Int, led: Int) -> None:
                 for at in range(suit * np.int64(rules["ranks"]), (suit + 1) * np.int64(rules["ranks"])):
                     odds["wins"][team, at] = odds["takes"][team, at] = 0.0
     best, seat = card, view["seat"]
-    if view["trick_size"] > 0 and not wins_over(view, rules, card):
+    if view["trick_size"] > 0 and bit(card) & beating(rules, view["trump"], view["best_card"]) == ZERO:
         best, seat = np.int64(view["best_card"]), view["best_seat"]
     odds["wins"][rules["team"][seat], best] = 1.0
     cards = view["trick_cards"]

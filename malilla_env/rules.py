@@ -29,14 +29,14 @@ PACKS = ("french", "spanish")
 TABLE = np.dtype(
     [
         ("suit_mask", "u8", 4),
-        ("suits_mask", "u8", 16),  # the cards of a set of suits, a bit per suit
+        ("contests", "u8", (MAX_SEATS, MAX_SEATS)),  # 1.3.7: all cards if a seat must beat another's, else 0
         ("above", "u8", MAX_CARDS),  # the higher cards of the card's suit
         ("deck_mask", "u8"),
         ("tops", "u8"),  # the highest card of each suit: the malillas
         ("deck", "u1", MAX_CARDS),
-        ("suit", "i1", MAX_CARDS),
+        ("suit", "u1", MAX_CARDS),
         ("points", "i1", MAX_CARDS),
-        ("team", "i1", MAX_SEATS),
+        ("team", "u1", MAX_SEATS),
         ("num_seats", "i2"),
         ("num_teams", "i2"),
         ("num_cards", "i2"),
@@ -246,8 +246,6 @@ def _table(rules: RuleSet) -> NDArray[np.void]:
     suit_bits = (1 << rules.ranks) - 1
     for suit in range(4):
         row["suit_mask"][suit] = (suit_bits << suit * rules.ranks) & mask_of(rules.deck)
-    for suits in range(16):
-        row["suits_mask"][suits] = sum(int(row["suit_mask"][suit]) for suit in range(4) if suits >> suit & 1)
     for card in rules.deck:
         suit, strength = divmod(card, rules.ranks)
         row["suit"][card], row["points"][card] = suit, rules.rank_points[strength]
@@ -255,6 +253,10 @@ def _table(rules: RuleSet) -> NDArray[np.void]:
         row["tops"] |= np.uint64(0 if row["above"][card] else 1 << card)
     row["deck"][: rules.num_cards], row["deck_mask"] = rules.deck, mask_of(rules.deck)
     row["team"][: rules.num_seats] = rules.teams
+    for seat in range(rules.num_seats):
+        for other in range(rules.num_seats):
+            if rules.climb_over_partner or rules.teams[seat] != rules.teams[other]:
+                row["contests"][seat, other] = row["deck_mask"]
     for field in ("num_seats", "num_teams", "num_cards", "hand_size", "ranks", "num_actions", "total_points"):
         row[field] = getattr(rules, field)
     for field in ("trick_points", "neutral", "target", "dealer_bonus", "capote_wins"):

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from malilla_env import engine
 from malilla_env.cards import card_name, hand_text
-from malilla_env.compiled import Array, Int, Word, jit, mix
+from malilla_env.compiled import Array, Int, Word, jit, mix, uncounted
 from malilla_env.deals import below, check_deals, purpose_key
 from malilla_env.engine import NONE, STATE
 from malilla_env.observation import Layout, encode, encode_state, layout, state_layout
 from malilla_env.rules import MAX_SEATS, RuleSet
-from malilla_env.view import VIEW, fill_view, legal_mask
+from malilla_env.view import VIEW, fill_position, fill_view, legal_mask
 
 EPISODES = ("match", "hand")
 BY_SEAT = ("hands",)
@@ -117,10 +117,10 @@ def _observe(
     state: Array, table: Array, seats: Array, orders: Array, offsets: Array, scratch: Array, out: Array
 ) -> None:
     """Views and their encoding, row by row, so that a View is still in the processor's cache when it is read."""
-    rules = table[0]
-    view = scratch[0]
+    rules, view = table[0], scratch[0]
+    orders, offsets, out = uncounted(orders), uncounted(offsets), uncounted(out)
     for lane in range(len(state)):
-        fill_view(state[lane], rules, seats[lane], view)
+        fill_position(state[lane], rules, seats[lane], view)
         encode(view, rules, orders[lane], offsets, out[lane])
 
 
@@ -128,10 +128,10 @@ def _observe(
 def _observe_state(
     state: Array, table: Array, seats: Array, orders: Array, offsets: Array, scratch: Array, out: Array
 ) -> None:
-    rules = table[0]
-    view = scratch[0]
+    rules, view = table[0], scratch[0]
+    orders, offsets, out = uncounted(orders), uncounted(offsets), uncounted(out)
     for lane in range(len(state)):
-        fill_view(state[lane], rules, seats[lane], view)
+        fill_position(state[lane], rules, seats[lane], view)
         encode_state(state[lane], view, rules, orders[lane], offsets, out[lane])
 
 

@@ -160,9 +160,31 @@ def _instruction(emit: Callable[[Any, Any], Any]) -> Any:
     return operation
 
 
+def _pure_uncounted(array: Any) -> Any:
+    return array
+
+
+@intrinsic
+def _uncounted(typing_context: Any, array: Any) -> Any:
+    """The same array, of which references are not counted: for a loop that passes it, or its rows, on.
+
+    Every array that a function takes or makes is counted in and out, by two locked instructions: as much as encoding a
+    block costs. It is safe as long as the loop's caller holds the array itself.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value = context.make_array(signature.return_type)(context, builder, arguments[0])
+        value.meminfo = ir.Constant(value.meminfo.type, None)
+        return value._getvalue()
+
+    return array(array), generate
+
+
 if PURE:
     mix, popcount, lowest, select = _pure_mixed, _pure_popcount, _pure_lowest, _pure_select
+    uncounted = _pure_uncounted
 else:
+    uncounted = _uncounted
     mix = jit(_mixed)
     popcount = _instruction(lambda builder, word: builder.ctpop(word))
     # index of the lowest set bit; the word must not be 0

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from malilla_env.compiled import Array, Int, Row, Word, inline, jit
+from malilla_env.compiled import Array, Int, Row, Word, inline, jit, uncounted
 from malilla_env.engine import NONE, ONE, ZERO, bit
 from malilla_env.rules import RuleSet
 from malilla_env.view import VIEW
@@ -257,9 +257,8 @@ def encode(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -> N
     if view["seat"] == NONE:
         out[:] = np.float32(0)
         return
-    out[offsets[len(offsets) - TABLE_LENGTH + BEST_SEAT] :] = np.float32(
-        0
-    )  # the short blocks; the others are written whole
+    # the short blocks; the others are written whole
+    out[offsets[len(offsets) - TABLE_LENGTH + BEST_SEAT] :] = np.float32(0)
     ranks, seats = np.int64(rules["ranks"]), np.int64(rules["num_seats"])
     cards = 4 * ranks
     put_cards(out, offsets[HAND], shown(view["hand"], order, ranks), ranks)
@@ -293,6 +292,7 @@ def encode_state(row: Row, view: Row, rules: Row, order: Array, offsets: Array, 
 
 @jit
 def _encode_views(views: Array, table: Array, orders: Array, offsets: Array, out: Array) -> None:
+    orders, offsets, out = uncounted(orders), uncounted(offsets), uncounted(out)
     for lane in range(len(views)):
         encode(views[lane], table[0], orders[lane], offsets, out[lane])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from malilla_env.compiled import Array, Int, Row, jit, popcount
+from malilla_env.compiled import Array, Int, Row, inline, jit, popcount
 from malilla_env.engine import MAX_PLAYS, NONE, ONE, ZERO
 from malilla_env.rules import MAX_SEATS, RuleSet
 
@@ -51,13 +51,22 @@ VIEW = np.dtype(
 @jit
 def fill_view(row: Row, rules: Row, seat: Int, view: Row) -> None:
     """Write what `seat` may know of `row` into `view`; every field is written."""
+    fill_position(row, rules, seat, view)
+    for play in range(MAX_PLAYS):
+        view["plays"][play] = row["plays"][play]
+        view["play_seats"][play] = row["play_seats"][play]
+
+
+@inline
+def fill_position(row: Row, rules: Row, seat: Int, view: Row) -> None:
+    """All but the history, the list of plays: the encoder reads no more."""
     view["seat"], view["turn"] = seat, row["seat"]
     view["hand"] = row["hands"][seat] if seat != NONE else ZERO
     on_turn = seat != NONE and seat == row["seat"]
     for word in range(2):
         view["legal"][word] = row["legal"][word] if on_turn else ZERO
     copy_table(row, view)
-    copy_play(row, view)
+    copy_cards(row, view)
     for place in range(MAX_SEATS):
         view["hand_sizes"][place] = popcount(row["hands"][place])
         view["hand_points"][place] = row["hand_points"][place]
@@ -65,7 +74,7 @@ def fill_view(row: Row, rules: Row, seat: Int, view: Row) -> None:
         view["match_score"][place] = row["match_score"][place]
 
 
-@jit
+@inline
 def copy_table(row: Row, view: Row) -> None:
     """What lies open on the table."""
     view["phase"] = row["phase"]
@@ -78,12 +87,9 @@ def copy_table(row: Row, view: Row) -> None:
     view["hand_number"] = row["hand_number"]
 
 
-@jit
-def copy_play(row: Row, view: Row) -> None:
-    """The play so far, and what follows from it for each seat's cards."""
-    for play in range(MAX_PLAYS):
-        view["plays"][play] = row["plays"][play]
-        view["play_seats"][play] = row["play_seats"][play]
+@inline
+def copy_cards(row: Row, view: Row) -> None:
+    """The cards that have been played, and what follows from the play for each seat's cards."""
     gone = ZERO
     for seat in range(MAX_SEATS):
         view["played_by"][seat] = row["played_by"][seat]

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from malilla_env import engine
 from malilla_env.cards import card_name, hand_text
-from malilla_env.compiled import Array, Int, Word, jit, mix, uncounted
+from malilla_env.compiled import Array, Int, Word, jit, mix, settle, uncounted
 from malilla_env.deals import below, check_deals, purpose_key
 from malilla_env.engine import NONE, STATE
-from malilla_env.observation import Layout, encode, encode_state, layout, state_layout
+from malilla_env.observation import Layout, encode, encode_state, layout, state_layout, stream
 from malilla_env.rules import MAX_SEATS, RuleSet
 from malilla_env.view import VIEW, fill_position, fill_view, legal_mask
 
@@ -114,25 +114,34 @@ def _views(state: Array, table: Array, seats: Array, views: Array) -> None:
 
 @jit
 def _observe(
-    state: Array, table: Array, seats: Array, orders: Array, offsets: Array, scratch: Array, out: Array
+    state: Array, table: Array, seats: Array, orders: Array, offsets: Array, scratch: Array, near: Array, out: Array
 ) -> None:
-    """Views and their encoding, row by row, so that a View is still in the processor's cache when it is read."""
-    rules, view = table[0], scratch[0]
-    orders, offsets, out = uncounted(orders), uncounted(offsets), uncounted(out)
+    """Views and their encoding, row by row, so that a View is still in the processor's cache when it is read.
+
+    Where `near` is a row, not empty, each row is made there and then streamed to `out`.
+    """
+    rules, view, far = table[0], scratch[0], len(near) > 0
+    orders, offsets, near, out = uncounted(orders), uncounted(offsets), uncounted(near), uncounted(out)
     for lane in range(len(state)):
         fill_position(state[lane], rules, seats[lane], view)
-        encode(view, rules, orders[lane], offsets, out[lane])
+        encode(view, rules, orders[lane], offsets, near if far else out[lane])
+        if far:
+            stream(near, out[lane])
+    settle()
 
 
 @jit
 def _observe_state(
-    state: Array, table: Array, seats: Array, orders: Array, offsets: Array, scratch: Array, out: Array
+    state: Array, table: Array, seats: Array, orders: Array, offsets: Array, scratch: Array, near: Array, out: Array
 ) -> None:
-    rules, view = table[0], scratch[0]
-    orders, offsets, out = uncounted(orders), uncounted(offsets), uncounted(out)
+    rules, view, far = table[0], scratch[0], len(near) > 0
+    orders, offsets, near, out = uncounted(orders), uncounted(offsets), uncounted(near), uncounted(out)
     for lane in range(len(state)):
         fill_position(state[lane], rules, seats[lane], view)
-        encode_state(state[lane], view, rules, orders[lane], offsets, out[lane])
+        encode_state(state[lane], view, rules, orders[lane], offsets, near if far else out[lane])
+        if far:
+            stream(near, out[lane])
+    settle()
 
 
 @jit
@@ -357,7 +366,8 @@ class GameBatch:
     ) -> NDArray[np.float32]:
         out = plan.output(len(self), out)
         orders = plan.orders(len(self), suit_order)
-        write(self.state, self.rules.table, self._seats(seats), orders, plan.offsets, self.scratch, out)
+        seats, near = self._seats(seats), plan.near(out)
+        write(self.state, self.rules.table, seats, orders, plan.offsets, self.scratch, near, out)
         return out
 
     def __getattr__(self, name: str) -> NDArray[Any]:

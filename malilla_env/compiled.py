@@ -180,11 +180,54 @@ def _uncounted(typing_context: Any, array: Any) -> Any:
     return array(array), generate
 
 
+def _pure_stream4(source: Any, target: Any, at: Any) -> None:
+    target[at : at + 4] = source[at : at + 4]
+
+
+@intrinsic
+def _stream4(typing_context: Any, source: Any, target: Any, at: Any) -> Any:
+    """target[at:at + 4] = source[at:at + 4] (float32, the target at a multiple of 16 bytes), past the caches.
+
+    An ordinary store first reads the line that it changes: most of its cost when the output is larger than the caches.
+    """
+    four = ir.VectorType(ir.FloatType(), 4)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def address(place: int) -> Any:
+            array = context.make_array(signature.args[place])(context, builder, arguments[place])
+            return builder.bitcast(builder.gep(array.data, [arguments[2]]), four.as_pointer())
+
+        words = builder.load(address(0), align=4)
+        stored = builder.store(words, address(1), align=16)
+        stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+        return context.get_dummy_value()
+
+    return types.void(source, target, at), generate
+
+
+def _pure_settle() -> None:
+    pass
+
+
+@intrinsic
+def _settle(typing_context: Any) -> Any:
+    """What was streamed lies in memory before anything that follows."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+uncounted: Any
+stream4: Any
+settle: Any
 if PURE:
     mix, popcount, lowest, select = _pure_mixed, _pure_popcount, _pure_lowest, _pure_select
-    uncounted = _pure_uncounted
+    uncounted, stream4, settle = _pure_uncounted, _pure_stream4, _pure_settle
 else:
-    uncounted = _uncounted
+    uncounted, stream4, settle = _uncounted, _stream4, _settle
     mix = jit(_mixed)
     popcount = _instruction(lambda builder, word: builder.ctpop(word))
     # index of the lowest set bit; the word must not be 0

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from malilla_env.compiled import Array, Int, Row, Word, inline, jit, uncounted
+from malilla_env.compiled import Array, Int, Row, Word, inline, jit, stream4, uncounted
 from malilla_env.engine import NONE, ONE, ZERO, bit
 from malilla_env.rules import RuleSet
 from malilla_env.view import VIEW
@@ -66,6 +66,7 @@ HAND, PLAYED, MAY_HOLD, TURNED = 0, 1, 2, 3  # places in BLOCKS; HAND is that of
 
 IDENTITY = np.arange(4, dtype=np.int64)
 TABLE_LENGTH = len(TABLE_BLOCKS)
+FAR = 1 << 22  # bytes of output from which on the caches would not keep it anyway
 BYTE, EIGHT = np.uint64(255), np.uint64(8)
 # Eight bits of a mask as eight floats: one load instead of eight tests.
 BYTES = np.array([[byte >> place & 1 for place in range(8)] for byte in range(256)], np.float32)
@@ -131,6 +132,11 @@ class Layout:
             raise ValueError(f"out must be a contiguous float32 array of shape ({rows}, {self.width})")
         return out
 
+    def near(self, out: NDArray[np.float32]) -> NDArray[np.float32]:
+        """float32 [D], a row in which to make what is then streamed to an output too large for caches; else [0]."""
+        far = out.nbytes >= FAR and out.ctypes.data % 16 == 0 and self.width % 4 == 0
+        return np.empty(self.width if far else 0, np.float32)
+
 
 @lru_cache(maxsize=64)
 def unchanged(rows: int) -> NDArray[np.int64]:
@@ -183,6 +189,13 @@ def put_cards(out: Array, at: Int, mask: Word, ranks: Int) -> None:
             out[place + np.uint64(k)] = BYTES[byte, np.uint64(k)]
         mask >>= EIGHT
         place += EIGHT
+
+
+@inline
+def stream(source: Array, target: Array) -> None:
+    """Write a whole row at once, past the caches; what `Layout.near` asks of it holds."""
+    for at in range(0, len(source), 4):
+        stream4(source, target, at)
 
 
 @inline

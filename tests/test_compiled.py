@@ -28,6 +28,25 @@ def test_instructions_agree_with_their_pure_twins(word: int) -> None:
     assert (compiled._pure_popcount(word), compiled._pure_lowest(word)) == counted(np.uint64(word))
 
 
+@compiled.jit
+def streamed(source: compiled.Array, target: compiled.Array) -> None:
+    source, target = compiled.uncounted(source), compiled.uncounted(target)
+    compiled.stream4(source, target, 4)
+    compiled.settle()
+
+
+@pytest.mark.skipif(compiled.PURE, reason="there are only the twins")
+def test_streaming_agrees_with_its_pure_twin_and_counts_no_references() -> None:
+    source, held = np.arange(12, dtype=np.float32), np.zeros(12 + 4, np.float32)
+    start = -held.ctypes.data % 16 // 4
+    target, same = held[start : start + 12], np.zeros(12, np.float32)
+    counts = sys.getrefcount(source), sys.getrefcount(target)
+    streamed(source, target)
+    compiled._pure_stream4(compiled._pure_uncounted(source), same, 4)
+    assert target.tolist() == same.tolist() == [0] * 4 + [4, 5, 6, 7] + [0] * 4
+    assert (sys.getrefcount(source), sys.getrefcount(target)) == counts
+
+
 def test_mix_agrees_with_its_pure_twin_and_with_splitmix64() -> None:
     for key, value in ((0, 0), (1, 2), ((1 << 64) - 1, 5), (12345, (1 << 64) - 1)):
         assert int(compiled.mix(np.uint64(key), np.uint64(value))) == int(compiled._pure_mixed(key, value))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from malilla_env import GameBatch, RuleSet, layout, ruleset
+from malilla_env import GameBatch, RuleSet, layout, observation, ruleset
 from malilla_env.cards import cards_in
 from malilla_env.describe import page
 from malilla_env.observation import BLOCKS, Block, Layout, encode_views, state_layout
@@ -111,6 +111,18 @@ def test_a_suit_order_moves_whole_suits_and_nothing_else(rules: RuleSet) -> None
     full = games.observe_state()
     moved = np.stack([row[state_layout(rules).frame(order)] for row, order in zip(full, orders, strict=True)])
     assert np.array_equal(games.observe_state(suit_order=orders), moved)
+
+
+@pytest.mark.parametrize("rules", [ruleset(), THREE_SEATS, FIFTY_TWO], ids=lambda rules: rules.name)
+def test_an_output_too_large_for_caches_holds_the_same(rules: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    games = played(rules, 12)
+    games.step(games.random_legal(games.decision_keys()))
+    seen, full = games.observe(), games.observe_state()
+    monkeypatch.setattr(observation, "FAR", 0)
+    assert np.array_equal(games.observe(), seen)
+    assert np.array_equal(games.observe_state(), full)
+    odd = np.zeros(seen.size + 1, np.float32)[1:].reshape(seen.shape)  # at no multiple of 16 bytes
+    assert np.array_equal(games.observe(out=odd), seen)
 
 
 def test_every_value_of_a_match_lies_in_the_box() -> None:

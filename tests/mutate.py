@@ -132,7 +132,7 @@ MUTANTS = [
     Mutant(
         "1.3.3",
         "no beating",
-        "if orders != ZERO:  # 1.3.3",
+        "if orders != ZERO:",
         "if orders != ZERO and follow == ZERO:",
     ),
     Mutant(
@@ -144,7 +144,7 @@ MUTANTS = [
     Mutant(
         "1.3.3",
         "no beating when trump was led",
-        "if orders != ZERO:  # 1.3.3",
+        "if orders != ZERO:",
         'if orders != ZERO and (follow == ZERO or row["led_suit"] != row["trump"]):',
     ),
     Mutant(
@@ -163,7 +163,7 @@ MUTANTS = [
     Mutant(
         "1.3.5",
         "no duty to trump a plain trick",
-        "if orders != ZERO:  # 1.3.3",
+        "if orders != ZERO:",
         "if orders != ZERO and (follow != ZERO or trumped(row, rules, seat)):",
     ),
     Mutant(

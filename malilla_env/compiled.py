@@ -132,8 +132,8 @@ def _pure_select(word: Any, n: Any) -> Any:
 ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 PAIRS, FOURS, EIGHTS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
 N1, N2, N4, N8, LOW8 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(8), np.uint64(255)
-# Index of the n-th set bit of a byte.
-IN_BYTE = np.array([([k for k in range(8) if byte >> k & 1] + 8 * [0])[:8] for byte in range(256)], np.uint64)
+# Index of the n-th set bit of a byte; in bytes, so that the table keeps to a corner of the nearest cache.
+IN_BYTE = np.array([([k for k in range(8) if byte >> k & 1] + 8 * [0])[:8] for byte in range(256)], np.uint8)
 
 
 def _select(word: Any, n: Any) -> Any:
@@ -144,7 +144,7 @@ def _select(word: Any, n: Any) -> Any:
     sums = ((sums + (sums >> N4)) & EIGHTS) * ONES  # in each byte: the bits set up to its end
     before = np.uint64(popcount(((n * ONES | TOPS) - sums) & TOPS)) * N8  # bits of the bytes that end too early
     rank = n - (((sums << N8) >> before) & LOW8)
-    return np.int64(before + IN_BYTE[(word >> before) & LOW8, rank])
+    return np.int64(before + np.uint64(IN_BYTE[(word >> before) & LOW8, rank]))
 
 
 def _instruction(emit: Callable[[Any, Any], Any]) -> Any:

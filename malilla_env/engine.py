@@ -119,18 +119,27 @@ def next_seat(seat: Int, rules: Row) -> Int:
     return seat + 1 if seat + 1 < rules["num_seats"] else 0
 
 
+@inline
+def dealt(row: Row, rules: Row, place: Int) -> Word:
+    """1.2.2: what one seat gets of the deck: the card in a place, and so on singly, as often as there are seats."""
+    hand = ZERO
+    for at in range(place, rules["num_cards"], rules["num_seats"]):
+        hand |= bit(row["deck"][at])
+    return hand
+
+
 @jit
 def deal_hand(row: Row, rules: Row) -> None:
-    """1.2.2: the deck's order goes singly to the seats from the dealer's right, the last card to the dealer."""
+    """1.2.2: the deck goes to the seats from the dealer's right, the last card to the dealer."""
     for seat in range(MAX_SEATS):
         row["hands"][seat] = row["excluded"][seat] = row["played_by"][seat] = ZERO
         row["hand_points"][seat] = row["tricks_won"][seat] = 0
     for play in range(MAX_PLAYS):
         row["plays"][play], row["play_seats"][play] = NO_CARD, NONE
     to = row["dealer"]
-    for place in range(rules["num_cards"]):
+    for place in range(rules["num_seats"]):
         to = next_seat(to, rules)
-        row["hands"][to] |= bit(row["deck"][place])
+        row["hands"][to] = dealt(row, rules, place)
     row["num_plays"] = row["suits_led"] = row["suits_played"] = 0
     turn_up(row, rules)
     row["phase"] = PLAY

@@ -65,8 +65,8 @@ MUTANTS = [
     Mutant(
         "1.2.2",
         "the dealer is dealt to first",
-        '        to = next_seat(to, rules)\n        row["hands"][to] |= bit(row["deck"][place])',
-        '        row["hands"][to] |= bit(row["deck"][place])\n        to = next_seat(to, rules)',
+        '        to = next_seat(to, rules)\n        row["hands"][to] = dealt(row, rules, place)',
+        '        row["hands"][to] = dealt(row, rules, place)\n        to = next_seat(to, rules)',
     ),
     Mutant(
         "1.2.3", "the first card is turned up", 'card = row["deck"][rules["num_cards"] - 1]', 'card = row["deck"][0]'

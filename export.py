@@ -229,7 +229,7 @@ def read_figures(path: Path | None, rules: RuleSet) -> dict[str, Any] | None:
         made = RuleSet.from_dict(figures["rules"])
         known = isinstance(figures["results"], list)
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not what evaluate.py --json writes: {error!r}") from error
+        raise ValueError(f"{path} is not what evaluate.py --json writes: {type(error).__name__}, {error}") from error
     if not known or made.hash != rules.hash:
         raise ValueError(f"{path} has no figures of rule set {rules.name} ({rules.hash}): {made.name} ({made.hash})")
     return figures  # type: ignore[no-any-return]

@@ -24,9 +24,10 @@ from torch.utils.tensorboard import SummaryWriter
 
 from agents.learning import checkpoint
 from agents.learning.checkpoint import Progress as Counters
-from agents.learning.config import Config, Evaluation, check, load_config
+from agents.learning.config import Config, Evaluation, Imitation, check, load_config
 from agents.learning.ppo import Learner, update
 from agents.learning.rollout import collect
+from agents.learning.teacher import Teacher
 from agents.neural import Critic, NeuralPlayer, Policy
 from agents.registry import make
 from arena.match import meet
@@ -60,7 +61,8 @@ def main() -> int:
 def train(config: Config, run: Path, resume: bool) -> None:
     """The recipe: play, learn, log, evaluate, keep."""
     rules, learner = config.rules(), new_learner(config)
-    teacher = make(config.imitation.player, rules) if config.imitation.decisions else None
+    imitation: Imitation | None = config.imitation
+    teacher = new_teacher(config.imitation, rules)
     opponents = [Player(spec, make(spec, rules)) for spec in config.evaluation.opponents]
     counters = start(run, learner, config, resume)  # last, since it writes: a wrong name leaves nothing behind
     log = SummaryWriter(str(run), purge_step=counters.decisions)
@@ -68,10 +70,11 @@ def train(config: Config, run: Path, resume: bool) -> None:
         task = bar.add_task("", total=config.decisions, completed=counters.decisions, told="")
         while counters.decisions < config.decisions:
             began, fraction = time.perf_counter(), counters.decisions / config.decisions
-            imitate = counters.decisions < config.imitation.decisions
+            if counters.decisions >= config.imitation.decisions:
+                teacher = imitation = None
             networks = (learner.policy, learner.critic)
-            rollout = collect(rules, *networks, config.ppo, config.seed, counters.update, teacher if imitate else None)
-            metrics = update(learner, rollout, config.ppo, fraction, config.seed + counters.update, imitate)
+            rollout = collect(rules, *networks, config.ppo, config.seed, counters.update, teacher)
+            metrics = update(learner, rollout, config.ppo, fraction, config.seed + counters.update, imitation)
             metrics["decisions_per_second"] = rollout.decisions / (time.perf_counter() - began)
             counters = Counters(counters.update + 1, counters.decisions + rollout.decisions)
             done = counters.decisions >= config.decisions
@@ -93,6 +96,11 @@ def new_learner(config: Config) -> Learner:
     rules = config.rules()
     policy, critic = Policy(rules, config.network.policy), Critic(rules, config.network.critic)
     return Learner.new(policy.to(device), critic.to(device), config.ppo)
+
+
+def new_teacher(config: Imitation, rules: RuleSet) -> Teacher | None:
+    """Who plays at the start of the budget; ValueError for an unknown player."""
+    return Teacher(make(config.player, rules), config.temperature) if config.decisions else None
 
 
 def start(run: Path, learner: Learner, config: Config, resume: bool) -> Counters:

@@ -17,7 +17,8 @@ class Agent(Protocol):
     """A player. Any object of this shape will do; nothing needs to inherit from it.
 
     An agent that also has ``sees_all = True`` is shown every hand: the arena calls ``act(views, keys, states)`` with
-    the STATE rows as well, and its tables mark it as cheating.
+    the STATE rows as well, and its tables mark it as cheating. One that has ``scores(views) -> float [B, A]``, points
+    for each legal action up to a constant and -inf for the others, makes the better teacher.
     """
 
     @property

@@ -1,8 +1,8 @@
 """The networks, and a player that plays with one forward pass.
 
 Enters: Views (a player), or observations and masks (a network). Leaves: actions, or logits and values. A network works
-in a frame of its own: the trump suit first, then the side suits in the order it is given, so that it learns each
-situation once. The critic sees all hands; it serves training and is never used to play.
+in a frame of its own, the trump suit first, and treats the side suits alike, so that it learns each situation once. The
+critic sees all hands; it serves training and is never used to play.
 """
 
 from __future__ import annotations
@@ -15,29 +15,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.func import functional_call
 
+from agents.layers import SuitMLP, card_places, common_places, layout_places
 from malilla_env import RuleSet
 from malilla_env.observation import card_frame, encode_views, layout, state_layout
 from malilla_env.view import legal_mask
 
 ILLEGAL_LOGIT = -1e9  # large and finite: a row without legal actions gives equal logits, not NaN
 BLOCK = 256  # rows of every forward pass of a player: the last bits of a result may depend on the batch's size
-
-
-class MLP(nn.Sequential):
-    """Linear layers with ReLU between them; the last starts near zero, so that training starts from level play."""
-
-    def __init__(self, inputs: int, hidden: Sequence[int], outputs: int) -> None:
-        layers: list[nn.Module] = []
-        for width in hidden:
-            layers += [nn.Linear(inputs, width), nn.ReLU()]
-            inputs = width
-        last = nn.Linear(inputs, outputs)
-        with torch.no_grad():
-            last.weight.mul_(0.01)
-            last.bias.zero_()
-        super().__init__(*layers, last)
 
 
 class Policy(nn.Module):
@@ -49,16 +34,13 @@ class Policy(nn.Module):
 
     def __init__(self, rules: RuleSet, hidden: Sequence[int]) -> None:
         super().__init__()
-        self.body = MLP(layout(rules).width + rules.num_actions, hidden, rules.num_actions)
+        actions = card_places(rules, rules.num_actions)
+        self.body = SuitMLP(layout_places(layout(rules)) + actions, hidden, actions)
 
     def forward(self, observation: Tensor, legal: Tensor) -> Tensor:
         rows = torch.cat([observation, legal.to(observation.dtype)], dim=1)
-        logits = self.body(rows) if self.training else self._exact(rows)
+        logits = self.body(rows if self.training else rows.double())
         return torch.where(legal > 0, logits.float(), ILLEGAL_LOGIT)
-
-    def _exact(self, rows: Tensor) -> Tensor:
-        weights = {name: weight.double() for name, weight in self.body.named_parameters()}
-        return functional_call(self.body, weights, rows.double())  # type: ignore[no-any-return]
 
 
 class Critic(nn.Module):
@@ -69,22 +51,16 @@ class Critic(nn.Module):
 
     def __init__(self, rules: RuleSet, hidden: Sequence[int]) -> None:
         super().__init__()
-        self.body = MLP(state_layout(rules).width, hidden, rules.num_teams)
+        self.body = SuitMLP(layout_places(state_layout(rules)), hidden, common_places(rules.num_teams))
 
     def forward(self, state: Tensor) -> Tensor:
         return self.body(state).float()  # type: ignore[no-any-return]
 
 
-def trump_first(trumps: NDArray[Any], side_suits: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """int [B, 4]: a suit order for each row, trump first (id order without one), the others in id order.
-
-    ``side_suits`` int [B, 3], permutations of 0..2, shuffles the others: the augmentation of training.
-    """
-    first = np.maximum(np.asarray(trumps, np.int64), 0)
-    others = np.array([[suit for suit in range(4) if suit != trump] for trump in range(4)])[first]
-    if side_suits is not None:
-        others = np.take_along_axis(others, side_suits, axis=1)
-    return np.concatenate([first[:, None], others], axis=1)
+def trump_first(trumps: NDArray[Any]) -> NDArray[np.int64]:
+    """int [B, 4]: a suit order for each row, trump first (id order without one), the others in id order."""
+    orders = np.array([[trump, *(suit for suit in range(4) if suit != trump)] for trump in range(4)])
+    return orders[np.maximum(np.asarray(trumps, np.int64), 0)]
 
 
 def action_frame(rules: RuleSet, orders: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -17,7 +17,6 @@ what the PettingZoo environment pays that seat, an illegal play included (RULES 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 
 from malilla_env import render
 from malilla_env.batch import GameBatch
-from malilla_env.interface import RENDER_MODES, action_space, check_render_mode, reset_options, vector_space
+from malilla_env.interface import RENDER_MODES, action_id, action_space, check_render_mode, reset_options, vector_space
 from malilla_env.observation import layout
 from malilla_env.players import HeuristicPlayer, RandomPlayer
 from malilla_env.rewards import check_reward, hand_margin, step_rewards
@@ -102,19 +101,21 @@ class MalillaEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         ValueError: the id is out of range, or the episode is over or not begun. An illegal play ends the episode; under
         ``illegal="raise"`` it raises IllegalMove and nothing is played.
         """
-        if self._np_random is None or self.games.state["done"][0]:
-            raise ValueError("no episode is under way: call reset")
+        self._check_begun()
+        if self.games.state["done"][0]:
+            raise ValueError("the episode is over: call reset")
         self._play(action)
         self._let_others_play()
         self._show()
         return self._observation(), self._wages(), bool(self.games.state["done"][0]), False, self._info()
 
+    def _check_begun(self) -> None:
+        if self._np_random is None:
+            raise ValueError("no episode is under way: call reset")
+
     def _play(self, action: Any) -> None:
         """One action of the seat on turn; what it pays the learner's side is written down."""
-        try:
-            self.games.step(np.array([operator.index(action)]))
-        except TypeError:
-            raise ValueError(f"an action must be an action id, not {action!r}") from None
+        self.games.step(np.array([action_id(action)]))
         self._earned += float(step_rewards(self.games, self.reward)[0, self._team])
 
     def _let_others_play(self) -> None:
@@ -129,7 +130,8 @@ class MalillaEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         legal = np.flatnonzero(self.games.legal_actions()[0])
         if answer.shape != (1,) or answer[0] not in legal:
             names = " ".join(self.rules.action_names[action] for action in legal)
-            raise ValueError(f"{player!r} at seat {seat} answered {answer!r}; legal are {legal} ({names})")
+            name = getattr(player, "name", type(player).__name__)
+            raise ValueError(f"player {name} at seat {seat} answered {answer!r}; legal are {legal} ({names})")
         return int(answer[0])
 
     @property
@@ -153,7 +155,8 @@ class MalillaEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return {"action_mask": self.games.legal_actions()[0].view(np.int8), "seat": self.seat}
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool [A]: what the learner may do; sb3-contrib's MaskablePPO asks for it."""
+        """bool [A]: what the learner may do; sb3-contrib's MaskablePPO asks for it. ValueError before a reset."""
+        self._check_begun()
         mask: NDArray[np.bool_] = self.games.legal_actions()[0]
         return mask
 

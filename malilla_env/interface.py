@@ -1,4 +1,4 @@
-"""What the PettingZoo and the Gymnasium environment have in common: spaces, reset options, render modes.
+"""What the PettingZoo and the Gymnasium environment have in common: spaces, actions, reset options, render modes.
 
 Enters: a rule set, the options of a reset. Leaves: Gymnasium spaces, and the options as `GameBatch.reset` takes them.
 Every environment makes its own spaces, because a space carries a random stream.
@@ -6,6 +6,7 @@ Every environment makes its own spaces, because a space carries a random stream.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,16 @@ class ActionSpace(spaces.Discrete):
             raise ValueError("the mask allows no action: this seat is not on turn, or the game is over")
         action: np.int64 = allowed[int(self.np_random.random() * len(allowed))]
         return action
+
+
+def action_id(action: Any) -> int:
+    """The action as an int; ValueError for what is no whole number, True and False among it."""
+    try:
+        if isinstance(action, bool | np.bool_):
+            raise TypeError
+        return operator.index(action)
+    except TypeError:
+        raise ValueError(f"an action must be an action id, not {action!r}") from None
 
 
 def action_space(rules: RuleSet) -> ActionSpace:

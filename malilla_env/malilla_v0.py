@@ -29,7 +29,6 @@ Version History: the number rises whenever learning would be affected.
 
 from __future__ import annotations
 
-import operator
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -45,6 +44,7 @@ from malilla_env.batch import GameBatch
 from malilla_env.interface import (
     RENDER_MODES,
     ActionSpace,
+    action_id,
     action_space,
     check_render_mode,
     masked_space,
@@ -143,14 +143,16 @@ class raw_env(pettingzoo.AECEnv):  # type: ignore[misc]
     def step(self, action: int | None) -> None:
         """Play an action id for the agent on turn; None for one whose episode is over.
 
-        ValueError: the id is out of range, or None comes from an agent on turn. An illegal play ends the match (RULES
-        1.4); under ``illegal="raise"`` it raises IllegalMove and nothing is played.
+        ValueError: the id is out of range, None comes from an agent on turn, or no episode was begun. An illegal play
+        ends the match (RULES 1.4); under ``illegal="raise"`` it raises IllegalMove and nothing is played.
         """
+        if self.np_random is None:
+            raise ValueError("no episode is under way: call reset")
         agent = self.agent_selection
         if self.terminations[agent]:
             self._was_dead_step(action)
             return
-        self.games.step(np.array([self._action_id(action)]))
+        self.games.step(np.array([action_id(action)]))
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
         state = self.games.state
@@ -159,12 +161,6 @@ class raw_env(pettingzoo.AECEnv):  # type: ignore[misc]
             self._pay(over)
         self.agent_selection = self.possible_agents[0 if over else state["seat"][0]]
         self._show()
-
-    def _action_id(self, action: Any) -> int:
-        try:
-            return operator.index(action)
-        except TypeError:
-            raise ValueError(f"{self.agent_selection} must play an action id, not {action!r}") from None
 
     def _pay(self, over: bool) -> None:
         """Write the rewards of a hand that is over; nothing else pays, so only here do they accumulate."""
@@ -175,6 +171,11 @@ class raw_env(pettingzoo.AECEnv):  # type: ignore[misc]
         self._accumulate_rewards()
 
     # --- looking
+    def __getattr__(self, name: str) -> Any:
+        """Asked for what is not there: most likely before the first reset."""
+        told = "no episode is under way: call reset" if name in TABLE else f"raw_env has no attribute {name!r}"
+        raise AttributeError(told)
+
     def observe(self, agent: str) -> dict[str, NDArray[Any]]:
         """The agent's own View as a vector, and the mask of what it may do: new arrays on every call."""
         seat: int | None = self.seats[agent]

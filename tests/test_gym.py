@@ -264,13 +264,10 @@ def test_a_broken_player_is_named(answer):
         def act(self, views, keys):
             return np.array(answer([card for card in range(40) if int(views["legal"][0, 0]) >> card & 1]))
 
-        def __repr__(self):
-            return "Broken()"
-
     env = make(opponents=Broken(), seat=0, dealer_bonus=False)
     row = deal(env.rules, 1, [0])
     row["dealer"] = 0
-    with pytest.raises(ValueError, match=r"Broken\(\) at seat 1 answered .*; legal are .*\("):
+    with pytest.raises(ValueError, match=r"player Broken at seat 1 answered .*; legal are .*\("):
         env.reset(seed=1, options={"deal": row})
 
 
@@ -324,15 +321,23 @@ def test_nothing_is_played_outside_an_episode():
     env = make()
     with pytest.raises(ValueError, match="no episode is under way: call reset"):
         env.step(0)
+    with pytest.raises(ValueError, match="no episode is under way: call reset"):
+        env.action_masks()
     _, info = env.reset(seed=1)
     play(env, info)
-    with pytest.raises(ValueError, match="no episode is under way: call reset"):
+    with pytest.raises(ValueError, match="the episode is over: call reset"):
         env.step(0)
 
 
 @pytest.mark.parametrize(
     ("action", "message"),
-    [(40, "not an id in 0..39"), (-1, "not an id"), (1.5, "must be an action id"), (None, "must be an action id")],
+    [
+        (40, "not an id in 0..39"),
+        (-1, "not an id"),
+        (1.5, "must be an action id"),
+        (None, "must be an action id"),
+        (True, "must be an action id"),
+    ],
 )
 def test_what_is_no_action_is_refused(action, message):
     env = make()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -17,22 +18,22 @@ import torch
 import train
 from agents.learning import checkpoint, ppo
 from agents.learning.checkpoint import Progress
-from agents.learning.config import Config, Ppo, config_from, load_config
+from agents.learning.config import Config, Imitation, Ppo, config_from, load_config
+from agents.learning.muon import Muon, orthogonal
 from agents.learning.ppo import Learner, losses
 from agents.learning.rollout import (
     POINTS,
-    SIDE_ORDERS,
     advantages,
     by_team,
     collect,
     play_hands,
     sample,
-    start_scores,
 )
+from agents.learning.teacher import Teacher
 from agents.neural import Critic, NeuralPlayer, Policy, action_frame, trump_first
 from malilla_env import GameBatch, layout, ruleset
 from malilla_env.observation import encode_views
-from malilla_env.players import HeuristicPlayer
+from malilla_env.players import HeuristicPlayer, RandomPlayer
 
 ROOT = Path(__file__).parents[1]
 SMOKE = ROOT / "configs" / "smoke.toml"
@@ -139,25 +140,49 @@ def test_sample_draws_in_proportion_and_by_key_alone() -> None:
 
 
 # --- a teacher
-def test_a_teachers_moves_are_kept_and_learned() -> None:
+def test_a_teachers_lesson_is_kept_and_learned() -> None:
     policy, critic = networks()
     learner, config = Learner.new(policy, critic, Ppo()), Ppo(lanes=128, minibatch=256, learning_rate=3e-3)
-    teacher = HeuristicPlayer(RULES)
-    hits = []
-    for number in range(8):
-        rollout = collect(RULES, policy, critic, config, seed=10, update=number, teacher=teacher)
-        with torch.inference_mode():
-            hits.append(
-                float((policy(rollout.observation, rollout.legal).argmax(dim=1) == rollout.action).float().mean())
-            )
-        ppo.update(learner, rollout, config, 0.0, number, imitate=True)
-    assert hits[-1] > hits[0] + 0.15
-    games = GameBatch(RULES, 128, 10, episode="hand", streams=np.arange(128), purpose="train")
-    games.reset(10, match_score=start_scores(RULES, 128, 10, 0))
-    steps = play_hands(RULES, policy, critic, 128, 10, 0, teacher=teacher)
-    orders = trump_first(games.trump, SIDE_ORDERS[games.decision_keys(10) % np.uint64(6)])
-    asked = action_frame(RULES, orders)[steps.lanes[0], steps.action[0]]
-    assert np.array_equal(asked, teacher.act(games.views(), games.decision_keys(10))[steps.lanes[0]])
+    teacher = Teacher(HeuristicPlayer(RULES))
+    surprise = [
+        ppo.update(learner, rollout, config, 0.0, number, Imitation())["policy_loss"]
+        for number in range(8)
+        for rollout in [collect(RULES, policy, critic, config, seed=10, update=number, teacher=teacher)]
+    ]
+    assert surprise[-1] < surprise[0] - 0.05
+
+
+def test_a_lesson_weighs_moves_by_what_the_teacher_thinks_of_them() -> None:
+    games, player = GameBatch(RULES, 128, 10, episode="hand"), HeuristicPlayer(RULES)
+    views, keys = games.views(), games.decision_keys(10)
+    frame = action_frame(RULES, trump_first(games.trump))
+    shown = Teacher(player, temperature=2.0).lesson(views, keys, frame)
+    scores = np.take_along_axis(player.scores(views), frame, axis=1)
+    legal = np.take_along_axis(games.legal_actions(), frame, axis=1)
+    assert np.array_equal(np.isfinite(shown), legal)
+    best = scores.max(axis=1, keepdims=True)
+    assert np.allclose(shown[legal], ((scores - best) / 2.0)[legal], atol=1e-5)
+
+
+def test_a_teacher_without_scores_shows_the_move_it_makes() -> None:
+    games, player = GameBatch(RULES, 64, 10, episode="hand"), RandomPlayer(RULES)
+    views, keys = games.views(), games.decision_keys(10)
+    frame = action_frame(RULES, trump_first(games.trump))
+    shown = Teacher(player).lesson(views, keys, frame)
+    assert (np.isfinite(shown).sum(axis=1) == 1).all()
+    assert np.array_equal(frame[np.arange(64), shown.argmax(axis=1)], player.act(views, keys))
+
+
+def test_muon_steps_alike_in_all_directions() -> None:
+    torch.manual_seed(1)
+    for shape in ((12, 30), (30, 12)):
+        values = torch.linalg.svdvals(orthogonal(torch.randn(shape) @ torch.diag(torch.logspace(0, -2, shape[1]))))
+        assert 0.3 < float(values.min()) <= float(values.max()) < 1.3
+    matrix = torch.nn.Parameter(torch.zeros(30, 12))
+    matrix.grad = torch.randn(30, 12)
+    Muon([matrix], lr=0.1).step()
+    sizes = torch.linalg.svdvals(matrix.detach()) / 2.5**0.5
+    assert 0.06 < float(sizes.min()) <= float(sizes.max()) < 0.13
 
 
 # --- frames
@@ -190,6 +215,30 @@ def test_a_network_player_acts_alike_in_any_batch() -> None:
     for size in (1, 7, 64):
         parts = [player.act(views[at : at + size], keys[at : at + size]) for at in range(0, 140, size)]
         assert np.array_equal(np.concatenate(parts), whole[: sum(map(len, parts))])
+
+
+@pytest.mark.parametrize("order", list(permutations(range(1, 4))))
+def test_side_suits_may_change_places(order: tuple[int, ...]) -> None:
+    """Policy and critic answer the same whatever the order of the side suits: they share their weights."""
+    policy, critic = networks(scale=3.0)
+    games = GameBatch(RULES, 60, seed=24)
+    for _ in range(17):
+        games.step(games.random_legal(games.decision_keys()))
+    usual = trump_first(games.trump)
+    other = usual[:, (0, *order)]
+    logits, values = [], []
+    for orders in (usual, other):
+        frame = action_frame(RULES, orders)
+        seen = torch.from_numpy(encode_views(RULES, games.views(), orders))
+        legal = torch.from_numpy(np.take_along_axis(games.legal_actions(), frame, axis=1))
+        with torch.inference_mode():
+            framed = policy(seen, legal).numpy()
+            values.append(critic(torch.from_numpy(games.observe_state(suit_order=orders))).numpy())
+        logits.append(np.empty_like(framed))
+        np.put_along_axis(logits[-1], frame, framed, axis=1)
+    assert np.allclose(*logits, atol=1e-5)
+    assert np.allclose(*values, atol=1e-5)
+    assert np.ptp(logits[0][games.legal_actions()]) > 1e-3  # it does answer something
 
 
 # --- loss
@@ -251,6 +300,9 @@ def test_schedules_run_from_their_first_value_to_their_last() -> None:
         ({"ppo": {"entropy": float("nan")}}, "final_entropy <= entropy"),
         ({"device": "banana"}, "device 'banana'"),
         ({"imitation": {"decisions": -1}}, "imitation.decisions -1"),
+        ({"imitation": {"temperature": 0.0}}, "imitation.temperature 0.0"),
+        ({"ppo": {"muon": 0.0}}, "ppo.muon and imitation.muon must be above 0"),
+        ({"network": {"policy": [64, 3]}}, "widths of 4 or more"),
         ({"evaluation": {"seed": -1}}, "evaluation.seed -1"),
     ],
 )
@@ -286,7 +338,7 @@ def test_a_wrong_name_is_told_before_anything_is_written(tmp_path: Path, values:
 # --- checkpoints
 def weights(run: Path) -> dict[str, bytes]:
     folder = checkpoint.find(run)
-    return {name: (folder / f"{name}.safetensors").read_bytes() for name in ("policy", "critic", "optimizer")}
+    return {name: (folder / f"{name}.safetensors").read_bytes() for name in ("policy", "critic", "muon", "adam")}
 
 
 def test_case_18_n_and_n_updates_equal_2n_bit_for_bit(tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ def test_rewards_stay_until_the_next_step():
 def test_dead_agents_take_none_alone():
     env = malilla_v0.raw_env(episode="hand")
     env.reset(seed=2)
-    with pytest.raises(ValueError, match="must play an action id, not None"):
+    with pytest.raises(ValueError, match="must be an action id, not None"):
         env.step(None)
     for _, _, _, terminated, *_ in play_on(env):
         if terminated:
@@ -508,12 +508,22 @@ def test_ids_out_of_range(action):
     assert (env.games.state == before).all()
 
 
-@pytest.mark.parametrize("action", [1.0, "7s", [3], None, np.array([3, 4])])
+@pytest.mark.parametrize("action", [1.0, "7s", [3], None, True, np.array([3, 4])])
 def test_what_is_no_id_is_refused(action):
     env = malilla_v0.raw_env()
     env.reset(seed=1)
-    with pytest.raises(ValueError, match="must play an action id"):
+    with pytest.raises(ValueError, match="must be an action id"):
         env.step(action)
+
+
+def test_before_a_reset_the_raw_environment_says_so():
+    env = malilla_v0.raw_env()
+    with pytest.raises(ValueError, match="no episode is under way: call reset"):
+        env.step(0)
+    with pytest.raises(AttributeError, match="no episode is under way: call reset"):
+        env.last()
+    with pytest.raises(AttributeError, match="raw_env has no attribute 'trump'"):
+        env.trump  # noqa: B018
 
 
 def test_nothing_works_before_a_reset():

@@ -1,8 +1,9 @@
 """Checkpoints: folders of safetensors and JSON, written whole or not at all; nothing in them is code.
 
 Enters: a learner, its config and its counters. Leaves: `run/checkpoints/<update>/` with policy.safetensors,
-critic.safetensors, optimizer.safetensors and meta.json. All randomness of a run is counter-based (seed, update), so the
-counters are its whole random state. A folder is written under another name and renamed when it is complete.
+critic.safetensors, the optimisers' muon.safetensors and adam.safetensors, and meta.json. All randomness of a run is
+counter-based (seed, update), so the counters are its whole random state. A folder is written under another name and
+renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from agents.neural import Policy
 from malilla_env import RuleSet, __version__
 from malilla_env.observation import layout, state_layout
 
-FORMAT = "malilla-checkpoint-1"
+FORMAT = "malilla-checkpoint-2"
 NEEDED = ("config", "rules", "rules_hash", "layout_hash", "state_layout_hash", "update", "decisions")
 KEPT = 2  # newest checkpoints of a run; older ones are deleted
 
@@ -97,13 +98,18 @@ def source_commit() -> str:
 
 
 def _tensors(learner: Learner) -> dict[str, dict[str, Tensor]]:
-    """The tensors of each file, by name; the optimiser's by the number of their parameter."""
-    moments = learner.optimizer.state_dict()["state"]
+    """The tensors of each file, by name; an optimiser's by the number of their parameter."""
     return {
         "policy.safetensors": learner.policy.state_dict(),
         "critic.safetensors": learner.critic.state_dict(),
-        "optimizer.safetensors": {f"{n}.{key}": value for n, entry in moments.items() for key, value in entry.items()},
+        "muon.safetensors": _moments(learner.muon),
+        "adam.safetensors": _moments(learner.adam),
     }
+
+
+def _moments(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    entries = optimizer.state_dict()["state"].items()
+    return {f"{number}.{key}": value for number, entry in entries for key, value in entry.items()}
 
 
 def _folders(run: Path) -> list[Path]:
@@ -201,7 +207,8 @@ def resume(run: Path, learner: Learner, config: Config) -> Progress:
         )
     _load(learner.policy, folder / "policy.safetensors")
     _load(learner.critic, folder / "critic.safetensors")
-    _load_optimizer(learner.optimizer, folder / "optimizer.safetensors")
+    _load_optimizer(learner.muon, folder / "muon.safetensors")
+    _load_optimizer(learner.adam, folder / "adam.safetensors")
     return Progress(meta["update"], meta["decisions"])
 
 

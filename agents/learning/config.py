@@ -33,8 +33,9 @@ class Ppo:
     lanes: int = 512  # hands played side by side for each update
     epochs: int = 2  # passes over the decisions of an update
     minibatch: int = 2048  # decisions a gradient step
-    learning_rate: float = 1e-3  # of Adam, at the start
+    learning_rate: float = 1e-3  # of Adam, which moves biases and last layers, at the start
     final_learning_rate: float = 1e-5  # at the end of the budget, linear between
+    muon: float = 5.0  # the step of Muon, which moves the other weights, in learning rates
     clip: float = 0.2  # of the probability ratio
     policy_lambda: float = 0.9  # of the advantages: 1, the hand's result less the critic's value; 0, one step ahead
     critic_lambda: float = 1.0  # of the critic's targets: 1, the hand's result, which owes nothing to the critic
@@ -47,6 +48,8 @@ class Ppo:
 class Imitation:
     player: str = "heuristic"  # as evaluate.py names it
     decisions: int = 0  # of the budget's beginning in which that player plays and the networks learn from it
+    muon: float = 20.0  # in place of ppo.muon: a lesson has less noise than a game
+    temperature: float = 1.0  # points: of what it thinks each card worth, when its moves are drawn and shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,15 +130,18 @@ def _value(kind: type[Any], key: str, value: Any, where: str) -> Any:
 def check(config: Config) -> None:
     """ValueError unless the values make sense together."""
     ppo, imitation, evaluation = config.ppo, config.imitation.decisions, config.evaluation
-    narrowest = min((*config.network.policy, *config.network.critic), default=0)
+    warmth, muons = config.imitation.temperature, (ppo.muon, config.imitation.muon)
+    narrowest = min((*config.network.policy, *config.network.critic), default=4)
     rules = [
         (config.decisions >= 1, f"decisions {config.decisions} must be 1 or more"),
         (config.checkpoint_every >= 1, f"checkpoint_every {config.checkpoint_every} must be 1 or more"),
         (config.threads >= 1, f"threads {config.threads} must be 1 or more"),
         (0 <= config.seed < 1 << 63, f"seed {config.seed} must be 0 to 2**63 - 1"),
         (imitation >= 0, f"imitation.decisions {imitation} must be 0 or more"),
+        (min(muons) > 0 and max(muons) <= 1000, "ppo.muon and imitation.muon must be above 0 and at most 1000"),
+        (0.01 <= warmth <= 100, f"imitation.temperature {warmth} must be 0.01 to 100 points"),
         (min(ppo.lanes, ppo.epochs, ppo.minibatch) >= 1, "ppo.lanes, ppo.epochs and ppo.minibatch must be 1 or more"),
-        (narrowest >= 1, "network.policy and network.critic must hold widths of 1 or more"),
+        (narrowest >= 4, "network.policy and network.critic must hold widths of 4 or more: units for each suit"),
         (evaluation.pairs >= 2, f"evaluation.pairs {evaluation.pairs} must be 2 or more"),
         (evaluation.every >= 0, f"evaluation.every {evaluation.every} must be 0 or more"),
         (0 <= evaluation.seed < 1 << 63, f"evaluation.seed {evaluation.seed} must be 0 to 2**63 - 1"),

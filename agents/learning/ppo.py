@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agents.learning.config import Ppo
+from agents.learning.config import Imitation, Ppo
+from agents.learning.muon import Muon
 from agents.learning.rollout import Rollout, autocast
 from agents.neural import Critic, Policy
 
@@ -22,16 +23,36 @@ COLUMNS = ("observation", "state", "legal", "action", "log_prob", "returns")
 
 @dataclass
 class Learner:
-    """The networks and the optimiser that moves both."""
+    """The networks and what moves both: Muon the weight matrices up to the last hidden layer, Adam all the rest."""
 
     policy: Policy
     critic: Critic
-    optimizer: torch.optim.Adam
+    muon: Muon
+    adam: torch.optim.Adam
 
     @classmethod
     def new(cls, policy: Policy, critic: Critic, config: Ppo) -> Learner:
-        parameters = [*policy.parameters(), *critic.parameters()]
-        return cls(policy, critic, torch.optim.Adam(parameters, lr=config.learning_rate, eps=1e-5, fused=True))
+        matrices = [*policy.body.matrices(), *critic.body.matrices()]
+        moved = set(map(id, matrices))
+        rest = [weight for weight in (*policy.parameters(), *critic.parameters()) if id(weight) not in moved]
+        adam = torch.optim.Adam(rest, lr=config.learning_rate, eps=1e-5, fused=True)
+        return cls(policy, critic, Muon(matrices, lr=config.learning_rate * config.muon), adam)
+
+    def set_rate(self, rate: float, muon: float) -> None:
+        """The learning rate of the next steps: Adam's, and Muon's as a multiple of it."""
+        self.adam.param_groups[0]["lr"] = rate
+        self.muon.param_groups[0]["lr"] = rate * muon
+
+    def descend(self, loss: Tensor, max_gradient: float) -> Tensor:
+        """One step down the loss; returns the policy's gradient norm before it was cut."""
+        for optimizer in (self.muon, self.adam):
+            optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = nn.utils.clip_grad_norm_(self.policy.parameters(), max_gradient)
+        nn.utils.clip_grad_norm_(self.critic.parameters(), max_gradient)
+        for optimizer in (self.muon, self.adam):
+            optimizer.step()
+        return norm
 
 
 def anneal(start: float, end: float, fraction: float) -> float:
@@ -45,8 +66,13 @@ def entropy_of(log_probs: Tensor) -> Tensor:
     return -(probabilities * torch.where(probabilities > 0, log_probs, 0.0)).sum(dim=1)
 
 
+def cross_entropy(lesson: Tensor, log_probs: Tensor) -> Tensor:
+    """Mean over rows of the surprise that a policy finds in a teacher's play: logits [n, A] of its moves."""
+    return -(lesson.softmax(dim=1) * log_probs).sum(dim=1).mean()
+
+
 def losses(learner: Learner, batch: dict[str, Tensor], clip: float, imitate: bool = False) -> dict[str, Tensor]:
-    """The parts of the loss over a minibatch, and what is logged beside them (imitating, actions are a teacher's)."""
+    """The parts of the loss over a minibatch, and what is logged beside them; imitating, a lesson is learned."""
     with autocast(batch["observation"].device):
         logits = learner.policy(batch["observation"], batch["legal"])
         value = learner.critic(batch["state"])
@@ -56,7 +82,7 @@ def losses(learner: Learner, batch: dict[str, Tensor], clip: float, imitate: boo
     ratio = change.exp()
     gain = torch.min(ratio * batch["advantage"], ratio.clamp(1 - clip, 1 + clip) * batch["advantage"])
     return {
-        "policy_loss": -chosen.mean() if imitate else -gain.mean(),
+        "policy_loss": cross_entropy(batch["lesson"], log_probs) if imitate else -gain.mean(),
         "value_loss": functional.mse_loss(value, batch["returns"]),
         "entropy": entropy_of(log_probs).mean(),
         "kl": (ratio.detach() - 1 - change.detach()).mean(),
@@ -70,24 +96,21 @@ def step(learner: Learner, parts: dict[str, Tensor], entropy: float, max_gradien
     if not torch.isfinite(loss):
         values = ", ".join(f"{name} {float(part.detach()):g}" for name, part in parts.items())
         raise FloatingPointError(f"the loss is not finite ({values}): lower ppo.learning_rate, resume a checkpoint")
-    learner.optimizer.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
-    norm = nn.utils.clip_grad_norm_(learner.policy.parameters(), max_gradient)
-    nn.utils.clip_grad_norm_(learner.critic.parameters(), max_gradient)
-    learner.optimizer.step()
-    return norm
+    return learner.descend(loss, max_gradient)
 
 
 def update(
-    learner: Learner, rollout: Rollout, config: Ppo, fraction: float, seed: int, imitate: bool = False
+    learner: Learner, rollout: Rollout, config: Ppo, fraction: float, seed: int, imitation: Imitation | None = None
 ) -> dict[str, float]:
-    """The epochs of one update at a spent fraction of the budget; returns the mean of each metric."""
+    """The epochs of one update at a spent fraction of the budget, or of an imitation; returns each metric's mean."""
+    imitate = imitation is not None
     rate = anneal(config.learning_rate, config.final_learning_rate, fraction)
     entropy = 0.0 if imitate else anneal(config.entropy, config.final_entropy, fraction)
-    for group in learner.optimizer.param_groups:
-        group["lr"] = rate
+    learner.set_rate(rate, imitation.muon if imitation else config.muon)
     advantage = (rollout.advantage - rollout.advantage.mean()) / (rollout.advantage.std() + 1e-8)
     columns = {name: getattr(rollout, name) for name in COLUMNS} | {"advantage": advantage}
+    if imitate:
+        columns["lesson"] = rollout.lesson
     order = torch.Generator().manual_seed(seed)
     sums: dict[str, list[float]] = defaultdict(list)
     for _ in range(config.epochs):

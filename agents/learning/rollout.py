@@ -9,7 +9,6 @@ never spans two.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agents.base import Agent
 from agents.learning.config import Ppo
+from agents.learning.teacher import Teacher
 from agents.neural import Critic, Policy, action_frame, trump_first
 from malilla_env import GameBatch, RuleSet
 from malilla_env.observation import encode_views
 
 POINTS = 10.0  # points of a hand in one unit of value
-SIDE_ORDERS = np.array(list(permutations(range(3))))
-
 
 Arrays = list[NDArray[Any]]  # an entry a ply
 
@@ -41,6 +38,7 @@ class Steps:
     legal: Arrays = field(default_factory=list)  # bool [n, A]
     action: Arrays = field(default_factory=list)  # int [n], in the network's frame
     log_prob: Arrays = field(default_factory=list)  # float32 [n]
+    lesson: Arrays = field(default_factory=list)  # float32 [n, A], logits of the teacher's moves; [n, 0] without one
     value: Arrays = field(default_factory=list)  # float32 [n, T], own side first
     reward: Arrays = field(default_factory=list)  # float32 [N, T], margin won by this ply, by team
 
@@ -61,6 +59,7 @@ class Rollout:
     advantage: Tensor  # [M], of the acting side
     returns: Tensor  # [M, T], own side first
     value: Tensor  # [M, T]
+    lesson: Tensor  # [M, A], logits of the teacher's moves; [M, 0] without one
     decisions: int  # forced ones included
     margin: float  # mean absolute margin of a hand, points
 
@@ -80,9 +79,9 @@ def play_hands(
     lanes: int,
     seed: int,
     update: int,
-    teacher: Agent | None = None,
+    teacher: Teacher | None = None,
 ) -> Steps:
-    """Play one hand in every lane by sampling the policy; with a teacher, the teacher plays and its moves are kept."""
+    """Play one hand in every lane by sampling the policy; with a teacher, the teacher plays and its lesson is kept."""
     streams = np.arange(update * lanes, (update + 1) * lanes)
     games = GameBatch(rules, lanes, seed, episode="hand", streams=streams, purpose="train")
     games.reset(seed, match_score=start_scores(rules, lanes, seed, update))
@@ -101,26 +100,26 @@ def choose(
     critic: Critic,
     steps: Steps,
     seed: int,
-    teacher: Agent | None = None,
+    teacher: Teacher | None = None,
 ) -> NDArray[np.int64]:
-    """int [N]: an action for every lane, sampled (or the teacher's) where there is a choice; those go to `steps`."""
+    """int [N]: an action for every lane, sampled where there is a choice; those go to `steps`."""
     rules, legal = games.rules, games.legal_actions()
     actions = legal.argmax(axis=1)
     lanes = np.flatnonzero(legal.sum(axis=1) > 1)
     keys = games.decision_keys(seed)
-    orders = trump_first(games.trump, SIDE_ORDERS[keys % np.uint64(len(SIDE_ORDERS))])
+    orders = trump_first(games.trump)
     frame = action_frame(rules, orders[lanes])
     views = games.views()[lanes]
     observation = encode_views(rules, views, orders[lanes])
     state = games.observe_state(suit_order=orders)[lanes]
     mask = np.take_along_axis(legal[lanes], frame, axis=1)
     device = next(policy.parameters()).device
+    lesson = teacher.lesson(views, keys[lanes], frame) if teacher else np.zeros((len(lanes), 0), np.float32)
     with torch.inference_mode(), autocast(device):
-        logits = policy(*(torch.from_numpy(array).to(device) for array in (observation, mask)))
         value = critic(torch.from_numpy(state).to(device))
-    chosen, log_prob = sample(logits.cpu().numpy(), keys[lanes])
-    if teacher is not None:
-        chosen = (frame == teacher.act(views, keys[lanes])[:, None]).argmax(axis=1)
+        seen = (torch.from_numpy(array).to(device) for array in (observation, mask))
+        logits = lesson if teacher else policy(*seen).cpu().numpy()
+    chosen, log_prob = sample(logits, keys[lanes])
     actions[lanes] = np.take_along_axis(frame, chosen[:, None], axis=1)[:, 0]
     steps.keep(
         lanes=lanes,
@@ -130,6 +129,7 @@ def choose(
         legal=mask,
         action=chosen,
         log_prob=log_prob,
+        lesson=lesson,
         value=value.cpu().numpy(),
     )
     return actions
@@ -188,7 +188,7 @@ def collect(
     config: Ppo,
     seed: int,
     update: int,
-    teacher: Agent | None = None,
+    teacher: Teacher | None = None,
 ) -> Rollout:
     """Play the hands of an update and return their decisions with advantages, on the networks' device."""
     steps = play_hands(rules, policy, critic, config.lanes, seed, update, teacher)
@@ -199,7 +199,7 @@ def collect(
     def joined(parts: Arrays) -> Tensor:
         return torch.from_numpy(np.concatenate(parts)).to(device)
 
-    names = ("observation", "state", "legal", "action", "log_prob", "value")
+    names = ("observation", "state", "legal", "action", "log_prob", "value", "lesson")
     return Rollout(
         **{name: joined(getattr(steps, name)) for name in names},
         advantage=torch.from_numpy(advantage).to(device),

@@ -87,7 +87,7 @@ def train(config: Config, run: Path, resume: bool) -> None:
 
 
 def new_learner(config: Config) -> Learner:
-    """Networks and optimiser at their start, on the device; the seed decides the weights."""
+    """Networks and optimisers at their start, on the device; the seed decides the weights."""
     torch.set_num_threads(config.threads)
     torch.manual_seed(config.seed)
     device = ("cuda" if torch.cuda.is_available() else "cpu") if config.device == "auto" else config.device

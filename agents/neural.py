@@ -71,20 +71,19 @@ def action_frame(rules: RuleSet, orders: NDArray[np.int64]) -> NDArray[np.int64]
 
 
 class NeuralPlayer:
-    """Plays the likeliest legal action of a policy network; needs no randomness and keeps no memory."""
+    """Plays the likeliest legal action of a policy network, on the device where the network lies."""
 
     sees_all = False
 
-    def __init__(self, rules: RuleSet, policy: Policy, name: str = "policy", device: str = "cpu") -> None:
-        self.rules, self.name, self.device = rules, name, device
-        self.policy = policy.to(device).eval()
+    def __init__(self, rules: RuleSet, policy: Policy, name: str = "policy") -> None:
+        self.rules, self.name, self.policy = rules, name, policy.eval()
 
     @classmethod
-    def load(cls, path: Path, rules: RuleSet, device: str = "cpu") -> NeuralPlayer:
+    def load(cls, path: Path, rules: RuleSet) -> NeuralPlayer:
         """The player of a checkpoint or run folder; ValueError if it was trained for another game or layout."""
         from agents.learning.checkpoint import load_policy
 
-        return cls(rules, load_policy(path, rules), name=path.name, device=device)
+        return cls(rules, load_policy(path, rules), name=path.name)
 
     def act(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """int [B]: an action for each View; 0 where the game is over."""
@@ -104,8 +103,9 @@ class NeuralPlayer:
         encode_views(self.rules, views, orders, out=observation[: len(views)])
         mask = np.zeros((BLOCK, self.rules.num_actions), np.bool_)
         mask[: len(views)] = np.take_along_axis(legal, frame, axis=1)
+        device = next(self.policy.parameters()).device
         with torch.inference_mode():
-            logits = self.policy(*(torch.from_numpy(array).to(self.device) for array in (observation, mask)))
+            logits = self.policy(*(torch.from_numpy(array).to(device) for array in (observation, mask)))
         best = logits[: len(views)].argmax(dim=1).cpu().numpy()
         chosen: NDArray[np.int64] = np.take_along_axis(frame, best[:, None], axis=1)[:, 0]
         return chosen

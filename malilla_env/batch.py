@@ -127,7 +127,8 @@ def _observe(
         encode(view, rules, orders[lane], offsets, near if far else out[lane])
         if far:
             stream(near, out[lane])
-    settle()
+    if far:
+        settle()
 
 
 @jit
@@ -141,7 +142,8 @@ def _observe_state(
         encode_state(state[lane], view, rules, orders[lane], offsets, near if far else out[lane])
         if far:
             stream(near, out[lane])
-    settle()
+    if far:
+        settle()
 
 
 @jit
@@ -153,7 +155,7 @@ def _misdeal(state: Array, table: Array, where: Array) -> None:
 
 
 class GameBatch:
-    """N games of one rule set, stepped together; lane i plays stream i of the seed, whatever N is.
+    """N games of one rule set, stepped together; lane i plays stream i of the seed, whatever N is. One thread a batch.
 
     ``episode`` is "match" (hands until a side wins) or "hand" (one hand). ``purpose`` keeps streams of training,
     evaluation and plain play apart. The arrays named in `__getattr__` are live and read-only: copy them to keep them.
@@ -406,3 +408,11 @@ def check_state(rules: RuleSet, state: NDArray[np.void]) -> None:
     wrong = np.flatnonzero(~whole | (np.bitwise_count(places).sum(axis=1) != rules.num_cards))
     if len(wrong):
         raise ValueError(f"state row {wrong[0]}: the hands and the play are not one deck of {rules.name}")
+    cards, seats = 4 * rules.ranks, rules.num_seats
+    limits = {"seat": (NONE, seats), "leader": (0, seats), "dealer": (0, seats), "best_seat": (NONE, seats)}
+    limits |= {"trump": (NONE, 4), "led_suit": (NONE, 4), "best_card": (NONE, cards), "turned_card": (NONE, cards)}
+    limits |= {"trick_size": (0, seats + 1), "num_plays": (0, engine.MAX_PLAYS)}
+    for name, (low, end) in limits.items():
+        wrong = np.flatnonzero((state[name] < low) | (state[name] >= end))
+        if len(wrong):
+            raise ValueError(f"state row {wrong[0]}: {name} {state[name][wrong[0]]} must be {low} to {end - 1}")

@@ -43,11 +43,11 @@ class ActionSpace(spaces.Discrete):
 def action_id(action: Any) -> int:
     """The action as an int; ValueError for what is no whole number, True and False among it."""
     try:
-        if isinstance(action, bool | np.bool_):
-            raise TypeError
-        return operator.index(action)
+        if action is not True and action is not False:
+            return operator.index(action)
     except TypeError:
-        raise ValueError(f"an action must be an action id, not {action!r}") from None
+        pass
+    raise ValueError(f"an action must be an action id, not {action!r}")
 
 
 def action_space(rules: RuleSet) -> ActionSpace:

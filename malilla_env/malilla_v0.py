@@ -79,6 +79,15 @@ def env(**kwargs: Any) -> pettingzoo.AECEnv:
     return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(raw_env(**kwargs)))
 
 
+class NotBegun:
+    """Stands for an attribute until the first reset sets it, to say what is missing."""
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return self
+        raise AttributeError("no episode is under way: call reset")
+
+
 class raw_env(pettingzoo.AECEnv):  # type: ignore[misc]
     """The environment itself; see the module for what it observes, takes and pays.
 
@@ -92,6 +101,8 @@ class raw_env(pettingzoo.AECEnv):  # type: ignore[misc]
         "render_fps": 2,
         "is_parallelizable": False,
     }
+    agents: Any = NotBegun()
+    agent_selection: Any = NotBegun()
 
     def __init__(
         self,
@@ -143,11 +154,9 @@ class raw_env(pettingzoo.AECEnv):  # type: ignore[misc]
     def step(self, action: int | None) -> None:
         """Play an action id for the agent on turn; None for one whose episode is over.
 
-        ValueError: the id is out of range, None comes from an agent on turn, or no episode was begun. An illegal play
-        ends the match (RULES 1.4); under ``illegal="raise"`` it raises IllegalMove and nothing is played.
+        ValueError: the id is out of range, or None comes from an agent on turn. An illegal play ends the match (RULES
+        1.4); under ``illegal="raise"`` it raises IllegalMove and nothing is played.
         """
-        if self.np_random is None:
-            raise ValueError("no episode is under way: call reset")
         agent = self.agent_selection
         if self.terminations[agent]:
             self._was_dead_step(action)
@@ -171,11 +180,6 @@ class raw_env(pettingzoo.AECEnv):  # type: ignore[misc]
         self._accumulate_rewards()
 
     # --- looking
-    def __getattr__(self, name: str) -> Any:
-        """Asked for what is not there: most likely before the first reset."""
-        told = "no episode is under way: call reset" if name in TABLE else f"raw_env has no attribute {name!r}"
-        raise AttributeError(told)
-
     def observe(self, agent: str) -> dict[str, NDArray[Any]]:
         """The agent's own View as a vector, and the mask of what it may do: new arrays on every call."""
         seat: int | None = self.seats[agent]

@@ -67,6 +67,7 @@ HAND, PLAYED, MAY_HOLD, TURNED = 0, 1, 2, 3  # places in BLOCKS; HAND is that of
 IDENTITY = np.arange(4, dtype=np.int64)
 TABLE_LENGTH = len(TABLE_BLOCKS)
 FAR = 1 << 22  # bytes of output from which on the caches would not keep it anyway
+NOWHERE = np.empty(0, np.float32)  # made once: a game alone is observed in a few microseconds
 BYTE, EIGHT = np.uint64(255), np.uint64(8)
 # Eight bits of a mask as eight floats: one load instead of eight tests.
 BYTES = np.array([[byte >> place & 1 for place in range(8)] for byte in range(256)], np.float32)
@@ -128,14 +129,16 @@ class Layout:
         """A float32 array [rows, D]: the caller's own, checked, or a new one."""
         if out is None:
             return np.empty((rows, self.width), np.float32)
-        if out.shape != (rows, self.width) or out.dtype != np.float32 or not out.flags.c_contiguous:
-            raise ValueError(f"out must be a contiguous float32 array of shape ({rows}, {self.width})")
+        fits = isinstance(out, np.ndarray) and out.shape == (rows, self.width) and out.dtype == np.float32
+        if not (fits and out.flags.c_contiguous and out.flags.writeable):
+            raise ValueError(f"out must be a contiguous, writeable float32 array of shape ({rows}, {self.width})")
         return out
 
     def near(self, out: NDArray[np.float32]) -> NDArray[np.float32]:
         """float32 [D], a row in which to make what is then streamed to an output too large for caches; else [0]."""
-        far = out.nbytes >= FAR and out.ctypes.data % 16 == 0 and self.width % 4 == 0
-        return np.empty(self.width if far else 0, np.float32)
+        if out.nbytes < FAR or out.ctypes.data % 16 or self.width % 4:
+            return NOWHERE
+        return np.empty(self.width, np.float32)
 
 
 @lru_cache(maxsize=64)

@@ -44,8 +44,10 @@ def network() -> Network:
     torch.manual_seed(10)
     policy = Network(MALILLA, CONFIG.network.policy)
     with torch.no_grad():
-        policy.body[-1].weight.mul_(LARGE)
-        policy.body[-1].bias.normal_()
+        last = policy.body.layers[-1]
+        last.shared.mul_(LARGE)
+        last.own.mul_(LARGE)
+        last.bias.normal_()
     return policy.eval()
 
 
@@ -233,7 +235,7 @@ def test_states_must_have_every_trick_and_trump(states: tuple[np.ndarray, ...]) 
 def broken_model(file: Path) -> onnx.ModelProto:
     """The exported model with one weight of its last layer changed."""
     model = onnx.load(file)
-    weights = [tensor for tensor in model.graph.initializer if tensor.name.endswith(".weight")][-1]
+    weights = [tensor for tensor in model.graph.initializer if tensor.name.endswith(".shared")][-1]
     values = onnx.numpy_helper.to_array(weights).copy()
     values[0, 0] += 0.01
     weights.CopyFrom(onnx.numpy_helper.from_array(values, weights.name))

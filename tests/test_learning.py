@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import train
 from agents.learning import checkpoint, ppo
@@ -156,9 +157,9 @@ def test_a_lesson_weighs_moves_by_what_the_teacher_thinks_of_them() -> None:
     games, player = GameBatch(RULES, 128, 10, episode="hand"), HeuristicPlayer(RULES)
     views, keys = games.views(), games.decision_keys(10)
     frame = action_frame(RULES, trump_first(games.trump))
-    shown = Teacher(player, temperature=2.0).lesson(views, keys, frame)
-    scores = np.take_along_axis(player.scores(views), frame, axis=1)
     legal = np.take_along_axis(games.legal_actions(), frame, axis=1)
+    shown = Teacher(player, temperature=2.0).lesson(views, keys, frame, legal)
+    scores = np.take_along_axis(player.scores(views), frame, axis=1)
     assert np.array_equal(np.isfinite(shown), legal)
     best = scores.max(axis=1, keepdims=True)
     assert np.allclose(shown[legal], ((scores - best) / 2.0)[legal], atol=1e-5)
@@ -168,9 +169,27 @@ def test_a_teacher_without_scores_shows_the_move_it_makes() -> None:
     games, player = GameBatch(RULES, 64, 10, episode="hand"), RandomPlayer(RULES)
     views, keys = games.views(), games.decision_keys(10)
     frame = action_frame(RULES, trump_first(games.trump))
-    shown = Teacher(player).lesson(views, keys, frame)
+    legal = np.take_along_axis(games.legal_actions(), frame, axis=1)
+    shown = Teacher(player).lesson(views, keys, frame, legal)
     assert (np.isfinite(shown).sum(axis=1) == 1).all()
     assert np.array_equal(frame[np.arange(64), shown.argmax(axis=1)], player.act(views, keys))
+
+
+def test_a_teacher_that_cannot_be_learned_from_is_named() -> None:
+    class Careless:
+        name = "careless"
+
+        def act(self, views: np.ndarray, keys: np.ndarray) -> np.ndarray:
+            return np.full(len(views), 99)
+
+    games = GameBatch(RULES, 4, 10)
+    frame = action_frame(RULES, trump_first(games.trump))
+    legal = np.take_along_axis(games.legal_actions(), frame, axis=1)
+    with pytest.raises(ValueError, match="careless made no legal move"):
+        Teacher(Careless()).lesson(games.views(), games.decision_keys(), frame, legal)
+    Careless.sees_all = True
+    with pytest.raises(ValueError, match="careless sees all hands"):
+        Teacher(Careless())
 
 
 def test_muon_steps_alike_in_all_directions() -> None:
@@ -301,7 +320,9 @@ def test_schedules_run_from_their_first_value_to_their_last() -> None:
         ({"device": "banana"}, "device 'banana'"),
         ({"imitation": {"decisions": -1}}, "imitation.decisions -1"),
         ({"imitation": {"temperature": 0.0}}, "imitation.temperature 0.0"),
-        ({"ppo": {"muon": 0.0}}, "ppo.muon and imitation.muon must be above 0"),
+        ({"ppo": {"muon": 0.0}}, "muon 0.0 must be above 0"),
+        ({"imitation": {"muon": float("nan")}}, "muon nan must be above 0"),
+        ({"network": {"policy": [], "critic": []}}, "widths of 4 or more"),
         ({"network": {"policy": [64, 3]}}, "widths of 4 or more"),
         ({"evaluation": {"seed": -1}}, "evaluation.seed -1"),
     ],
@@ -342,14 +363,16 @@ def weights(run: Path) -> dict[str, bytes]:
 
 
 def test_case_18_n_and_n_updates_equal_2n_bit_for_bit(tmp_path: Path) -> None:
-    config = small(decisions=6 * 16 * 40)
+    """The stop lies within the imitation, which ends an update later."""
+    config = small(decisions=6 * 16 * 40, imitation={"decisions": 4 * 16 * 40})
     train.train(config, tmp_path / "whole", resume=False)
     stopped = tmp_path / "stopped"
     learner = train.new_learner(config)
     checkpoint.save(stopped, learner, config, Progress())
+    teacher, imitation = train.new_teacher(config.imitation, RULES), config.imitation
     for number in range(3):
-        rollout = collect(RULES, learner.policy, learner.critic, config.ppo, config.seed, number)
-        ppo.update(learner, rollout, config.ppo, number / 6, config.seed + number)
+        rollout = collect(RULES, learner.policy, learner.critic, config.ppo, config.seed, number, teacher)
+        ppo.update(learner, rollout, config.ppo, number / 6, config.seed + number, imitation)
     checkpoint.save(stopped, learner, config, Progress(3, 3 * 16 * 40))
     train.train(config, stopped, resume=True)
     assert weights(stopped) == weights(tmp_path / "whole")
@@ -411,6 +434,16 @@ def test_a_reloaded_policy_plays_as_the_saved_one(tmp_path: Path) -> None:
     views, keys = games.views(), games.decision_keys()
     saved = NeuralPlayer(RULES, learner.policy).act(views, keys)
     assert np.array_equal(NeuralPlayer.load(tmp_path, RULES).act(views, keys), saved)
+
+
+def test_an_optimiser_of_which_a_part_is_missing_is_refused(tmp_path: Path) -> None:
+    config = small(decisions=16 * 40)
+    train.train(config, tmp_path, resume=False)
+    file = checkpoint.find(tmp_path) / "muon.safetensors"
+    moments = load_file(file)
+    save_file({key: value for key, value in moments.items() if key != "0.momentum"}, file)
+    with pytest.raises(ValueError, match=r"cannot load .*muon\.safetensors: it says nothing of the parameters \[0\]"):
+        checkpoint.resume(tmp_path, train.new_learner(config), config)
 
 
 def test_a_checkpoint_of_another_game_or_a_broken_one_is_refused(tmp_path: Path) -> None:

@@ -161,8 +161,14 @@ def test_wrong_arguments_are_refused_by_name() -> None:
         games.observe(suit_order=[0, 0, 1, 2])
     with pytest.raises(ValueError, match="suit_order must be integers of shape"):
         games.observe(suit_order=[0, 1, 2])
-    with pytest.raises(ValueError, match="out must be a contiguous float32"):
+    with pytest.raises(ValueError, match="out must be a contiguous, writeable float32"):
         games.observe(out=np.zeros((4, 3), np.float32))
+    fixed = np.zeros((4, layout(ruleset()).width), np.float32)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="out must be a contiguous, writeable float32"):
+        games.observe(out=fixed)
+    with pytest.raises(ValueError, match="out must be a contiguous, writeable float32"):
+        games.observe(out=fixed.tolist())
     with pytest.raises(ValueError, match=r"seats must be 0\.\.3"):
         games.observe(seats=4)
     with pytest.raises(ValueError, match="VIEW"):

@@ -141,7 +141,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ValueError(f"cannot read {file}: {error}") from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        raise ValueError(f"{file} is not of the format {FORMAT}")
+        raise ValueError(f"{file} is not of the format {FORMAT}: train anew, or use the version that wrote it")
     missing = [key for key in NEEDED if key not in meta]
     if missing:
         raise ValueError(f"{file} lacks {', '.join(missing)}")
@@ -219,6 +219,9 @@ def _load_optimizer(optimizer: torch.optim.Optimizer, file: Path) -> None:
         for key, tensor in load_file(file).items():
             number, name = key.split(".", 1)
             state.setdefault(int(number), {})[name] = tensor
+        lacking = {number for group in whole["param_groups"] for number in group["params"]} - state.keys()
+        if state and lacking:
+            raise ValueError(f"it says nothing of the parameters {sorted(lacking)}")
         optimizer.load_state_dict({"state": state, "param_groups": whole["param_groups"]})
     except (OSError, SafetensorError, ValueError) as error:
         raise ValueError(f"cannot load {file}: {error}") from error

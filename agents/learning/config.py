@@ -131,17 +131,17 @@ def check(config: Config) -> None:
     """ValueError unless the values make sense together."""
     ppo, imitation, evaluation = config.ppo, config.imitation.decisions, config.evaluation
     warmth, muons = config.imitation.temperature, (ppo.muon, config.imitation.muon)
-    narrowest = min((*config.network.policy, *config.network.critic), default=4)
+    narrowest = min((*config.network.policy, *config.network.critic), default=0)
     rules = [
         (config.decisions >= 1, f"decisions {config.decisions} must be 1 or more"),
         (config.checkpoint_every >= 1, f"checkpoint_every {config.checkpoint_every} must be 1 or more"),
         (config.threads >= 1, f"threads {config.threads} must be 1 or more"),
         (0 <= config.seed < 1 << 63, f"seed {config.seed} must be 0 to 2**63 - 1"),
         (imitation >= 0, f"imitation.decisions {imitation} must be 0 or more"),
-        (min(muons) > 0 and max(muons) <= 1000, "ppo.muon and imitation.muon must be above 0 and at most 1000"),
+        *((0 < muon <= 1000, f"muon {muon} must be above 0 and at most 1000") for muon in muons),
         (0.01 <= warmth <= 100, f"imitation.temperature {warmth} must be 0.01 to 100 points"),
         (min(ppo.lanes, ppo.epochs, ppo.minibatch) >= 1, "ppo.lanes, ppo.epochs and ppo.minibatch must be 1 or more"),
-        (narrowest >= 4, "network.policy and network.critic must hold widths of 4 or more: units for each suit"),
+        (narrowest >= 4, "network.policy and network.critic must hold widths of 4 or more: units for every suit"),
         (evaluation.pairs >= 2, f"evaluation.pairs {evaluation.pairs} must be 2 or more"),
         (evaluation.every >= 0, f"evaluation.every {evaluation.every} must be 0 or more"),
         (0 <= evaluation.seed < 1 << 63, f"evaluation.seed {evaluation.seed} must be 0 to 2**63 - 1"),

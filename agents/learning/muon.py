@@ -40,7 +40,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        """Move every matrix; those of one shape are made orthogonal together."""
+        """Move every matrix; those of one shape are made orthogonal together. There is no use for a closure."""
         for group in self.param_groups:
             alike: dict[torch.Size, list[Tensor]] = defaultdict(list)
             for matrix in group["params"]:
@@ -53,8 +53,9 @@ class Muon(torch.optim.Optimizer):
 
     def _ahead(self, matrix: Tensor, momentum: float) -> Tensor:
         """The gradient as Nesterov's momentum sees it."""
-        gradient = matrix.grad
+        gradient, state = matrix.grad, self.state[matrix]
         assert gradient is not None, "every matrix of a network takes part in its loss"
-        mean: Tensor = self.state[matrix].setdefault("momentum", torch.zeros_like(matrix))
-        mean.lerp_(gradient, 1 - momentum)
+        if "momentum" not in state:
+            state["momentum"] = torch.zeros_like(matrix)
+        mean: Tensor = state["momentum"].lerp_(gradient, 1 - momentum)
         return gradient.lerp(mean, momentum)

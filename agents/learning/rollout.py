@@ -1,8 +1,8 @@
 """Rollout: the policy plays whole hands against itself, and every real choice is kept.
 
 Enters: the rules, the networks, a seed and the number of the update. Leaves: a Rollout, one row a decision that had a
-choice, with its advantage and return. All randomness is counter-based: the same seed and update give the same hands,
-choices and suit orders, so a resumed run needs no random state but these two numbers. A trajectory is one hand; it
+choice, with its advantage and return. All randomness is counter-based: the same seed and update give the same hands
+and choices, so a resumed run needs no random state but these two numbers. A trajectory is one hand; it
 never spans two.
 """
 
@@ -114,7 +114,7 @@ def choose(
     state = games.observe_state(suit_order=orders)[lanes]
     mask = np.take_along_axis(legal[lanes], frame, axis=1)
     device = next(policy.parameters()).device
-    lesson = teacher.lesson(views, keys[lanes], frame) if teacher else np.zeros((len(lanes), 0), np.float32)
+    lesson = teacher.lesson(views, keys[lanes], frame, mask) if teacher else np.zeros((len(lanes), 0), np.float32)
     with torch.inference_mode(), autocast(device):
         value = critic(torch.from_numpy(state).to(device))
         seen = (torch.from_numpy(array).to(device) for array in (observation, mask))

@@ -55,10 +55,10 @@ def common_places(count: int) -> Places:
     return Places(np.arange(count), np.zeros((SIDES, 0), np.int64))
 
 
-def card_places(rules: RuleSet, actions: int) -> Places:
-    """Of a vector of actions, the cards first."""
+def action_places(rules: RuleSet) -> Places:
+    """Of a vector of actions: the cards have suits, the others behind them have none."""
     suits = np.arange(4 * rules.ranks).reshape(4, rules.ranks)
-    return Places(np.concatenate([suits[0], np.arange(4 * rules.ranks, actions)]), suits[1:])
+    return Places(np.concatenate([suits[0], np.arange(4 * rules.ranks, rules.num_actions)]), suits[1:])
 
 
 def layout_places(plan: Layout) -> Places:

@@ -16,13 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from agents.layers import SuitMLP, card_places, common_places, layout_places
+from agents.layers import SuitMLP, action_places, common_places, layout_places
 from malilla_env import RuleSet
 from malilla_env.observation import card_frame, encode_views, layout, state_layout
-from malilla_env.view import legal_mask
+from malilla_env.policy import BLOCK, play_in_blocks
 
 ILLEGAL_LOGIT = -1e9  # large and finite: a row without legal actions gives equal logits, not NaN
-BLOCK = 256  # rows of every forward pass of a player: the last bits of a result may depend on the batch's size
 
 
 class Policy(nn.Module):
@@ -34,7 +33,7 @@ class Policy(nn.Module):
 
     def __init__(self, rules: RuleSet, hidden: Sequence[int]) -> None:
         super().__init__()
-        actions = card_places(rules, rules.num_actions)
+        actions = action_places(rules)
         self.body = SuitMLP(layout_places(layout(rules)) + actions, hidden, actions)
 
     def forward(self, observation: Tensor, legal: Tensor) -> Tensor:
@@ -87,13 +86,7 @@ class NeuralPlayer:
 
     def act(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """int [B]: an action for each View; 0 where the game is over."""
-        legal = legal_mask(self.rules, views)
-        actions = legal.argmax(axis=1)
-        choices = np.flatnonzero(legal.sum(axis=1) > 1)  # forced moves need no network
-        for start in range(0, len(choices), BLOCK):
-            rows = choices[start : start + BLOCK]
-            actions[rows] = self._choose(views[rows], legal[rows])
-        return actions
+        return play_in_blocks(self.rules, views, self._choose)
 
     def _choose(self, views: NDArray[np.void], legal: NDArray[np.bool_]) -> NDArray[np.int64]:
         """int [n]: the likeliest actions of at most BLOCK Views, computed in one block of exactly BLOCK rows."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from malilla_env import engine
 from malilla_env.cards import card_name, hand_text
 from malilla_env.compiled import Array, Int, Word, jit, mix, settle, uncounted
-from malilla_env.deals import below, check_deals, purpose_key
+from malilla_env.deals import below, check_deals, mixed_keys, purpose_key
 from malilla_env.engine import NONE, STATE
 from malilla_env.observation import Layout, encode, encode_state, layout, state_layout, stream
 from malilla_env.rules import MAX_SEATS, RuleSet
@@ -384,19 +384,6 @@ class GameBatch:
         live = field[:]
         live.flags.writeable = False
         return live
-
-
-@jit
-def _mixed_keys(root: Word, values: Array, keys: Array) -> None:
-    for lane in range(len(values)):
-        keys[lane] = mix(root, np.uint64(values[lane]))
-
-
-def mixed_keys(root: np.uint64, values: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """uint64 [B]: one key below a root for each value."""
-    keys = np.empty(len(values), np.uint64)
-    _mixed_keys(root, np.ascontiguousarray(values), keys)
-    return keys
 
 
 def check_state(rules: RuleSet, state: NDArray[np.void]) -> None:

@@ -36,6 +36,19 @@ def purpose_key(seed: int, purpose: str) -> np.uint64:
 
 
 @jit
+def _mixed_keys(root: Word, values: Array, keys: Array) -> None:
+    for lane in range(len(values)):
+        keys[lane] = mix(root, np.uint64(values[lane]))
+
+
+def mixed_keys(root: np.uint64, values: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """uint64 [B]: one key below a root for each value."""
+    keys = np.empty(len(values), np.uint64)
+    _mixed_keys(root, np.ascontiguousarray(values), keys)
+    return keys
+
+
+@jit
 def below(word: Word, bound: Int) -> Int:
     """A number in 0..bound-1 from the low 32 bits of a word (Lemire 2019); the bias is below bound / 2**32."""
     return np.int64(((word & LOW32) * np.uint64(bound)) >> U32)

@@ -8,6 +8,7 @@ docs/EXPORT.md tells what the file holds.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,25 @@ from malilla_env.view import legal_mask
 FORMAT = "malilla-policy-1"
 NEEDED = ("rules", "rules_hash", "layout_version", "layout_hash", "version")
 BLOCK = 256  # rows of every pass of a player: the last bits of a result may depend on the batch's size
+
+
+def play_in_blocks(
+    rules: RuleSet,
+    views: NDArray[np.void],
+    choose: Callable[[NDArray[np.void], NDArray[np.bool_]], NDArray[np.int64]],
+) -> NDArray[np.int64]:
+    """int64 [B]: an action for each View (VIEW [B]); 0 where the game is over.
+
+    ``choose`` is given at most BLOCK Views [n] and their masks [n, A], and only such as have a choice: a forced move
+    needs no network.
+    """
+    legal = legal_mask(rules, views)
+    actions: NDArray[np.int64] = legal.argmax(axis=1)
+    choices = np.flatnonzero(legal.sum(axis=1) > 1)
+    for start in range(0, len(choices), BLOCK):
+        rows = choices[start : start + BLOCK]
+        actions[rows] = choose(views[rows], legal[rows])
+    return actions
 
 
 class Policy:
@@ -82,13 +102,7 @@ class OnnxPlayer:
 
     def act(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """int64 [B]: an action for each View (VIEW [B]); 0 where the game is over."""
-        legal = legal_mask(self.rules, views)
-        actions: NDArray[np.int64] = legal.argmax(axis=1)
-        choices = np.flatnonzero(legal.sum(axis=1) > 1)  # forced moves need no network
-        for start in range(0, len(choices), BLOCK):
-            rows = choices[start : start + BLOCK]
-            actions[rows] = self._choose(views[rows], legal[rows])
-        return actions
+        return play_in_blocks(self.rules, views, self._choose)
 
     def _choose(self, views: NDArray[np.void], legal: NDArray[np.bool_]) -> NDArray[np.int64]:
         """int64 [n]: the likeliest actions of at most BLOCK Views, computed in one block of exactly BLOCK rows."""

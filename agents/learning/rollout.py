@@ -2,8 +2,7 @@
 
 Enters: the rules, the networks, a seed and the number of the update. Leaves: a Rollout, one row a decision that had a
 choice, with its advantage and return. All randomness is counter-based: the same seed and update give the same hands
-and choices, so a resumed run needs no random state but these two numbers. A trajectory is one hand; it
-never spans two.
+and choices, so a resumed run needs no random state but these two numbers. A trajectory is one hand; it never spans two.
 """
 
 from __future__ import annotations

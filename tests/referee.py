@@ -1,23 +1,29 @@
-"""A slow referee for Malilla, written from the rules text and from nothing else.
+"""A slow referee for the whole family, written from the rules text and from nothing else.
 
-In: a rule set (any object with the field names of RuleSet), dealing orders and plays as texts such as "7s".
+In: a rule set (any object with the field names of RuleSet), dealing orders, actions as texts ("7s", "bid-40").
 Out: legal actions, trick winners, points, match score, the end of a match, and what a seat cannot hold.
 It knows no card ids, no bit masks and nothing of `malilla_env`. Each step cites its paragraph of docs/RULES.md, and
 `visits` counts how often each branch of a paragraph was taken, so that a test can show that it met them all.
 
-A phase is a pair of methods, one that lists legal actions and one that carries an action out. Section 1 has
-one phase, "play"; actions are texts throughout, so that asks, bids and statements fit beside cards.
+A phase is a pair of methods, one that lists legal actions and one that carries an action out. Playing to tricks is
+here; asks, bids and statements are in referee_phases.py, and what follows about hands in referee_hands.py.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
+
+from referee_hands import holdable, holdable_by_trying_all
+from referee_phases import Phases, Said
+
+__all__ = ["SUITS", "Laws", "Play", "Referee", "Said", "holdable", "holdable_by_trying_all"]
 
 SUITS = "shdc"
 FREE_DISCARDS = ("1.3.7 partner winning, void", "1.3.8", "1.3.6 optional")  # branches in which 1.3.8 speaks
+NUMBERS = {2: "3.8 two", 3: "3.7 three", 4: "1.1.1 four"}
 
 
 class Play(NamedTuple):
@@ -44,7 +50,9 @@ class Laws:
         worth = dict(zip(rules.rank_names, rules.rank_points, strict=True))
         self.points = {card: worth[card[0]] for card in self.pack}
         self.malilla = rules.rank_names[-1]  # the top rank: the card that 1.3.8 protects
-        self.hand_size = len(self.pack) // self.num_seats  # 1.2.2
+        self.hand_size = len(self.pack) // (self.num_seats + rules.dead_hand)  # dealt to each: 1.2.2, 3.7
+        in_all = sum(self.points.values()) + self.hand_size * rules.trick_points + rules.last_trick_bonus
+        self.total_points = in_all  # 1.1.4, 2.7
 
     def partner(self, seat: int, other: int) -> bool:
         return self.teams[seat] == self.teams[other]  # 1.1.1
@@ -149,8 +157,11 @@ class Laws:
         return card[1] not in (suits_led if self.rules.protected == "led" else suits_played)
 
 
-class Referee:
-    """One match, from its first deal to its end. Dealing orders come from outside: `deal` waits for each."""
+class Referee(Phases):
+    """One match, from its first deal to its end. Dealing orders come from outside: `deal` waits for each.
+
+    Of a match whose rules have an albur, `albur` are the cards drawn by the dealer's right and by the dealer (1.6.3).
+    """
 
     def __init__(
         self,
@@ -159,6 +170,7 @@ class Referee:
         dealer: int,
         match_score: Sequence[int] | None = None,
         laws: Laws | None = None,
+        albur: Sequence[str] = (),
     ) -> None:
         self.rules = rules
         self.laws = laws or Laws(rules)
@@ -170,43 +182,70 @@ class Referee:
         self.zapato = False
         self.capote = False
         self.hand_over = False  # a hand has ended, and the next one is not dealt yet
+        self.void = False  # a deal was called off by the players, and the next one is not dealt yet
         self.hand_number = 0
         self.attempt = 0  # deals of this hand that were void
         nothing = [0] * self.laws.num_teams
         self.last_points, self.last_tricks, self.last_score_change = list(nothing), list(nothing), list(nothing)
+        self.score_at_hand = list(self.match_score)
+        self.draw(albur, dealer)
         self.deal(order, dealer)
 
     # ---- 1.2 dealing and trump -------------------------------------------------------------------------------------
 
     def deal(self, order: Sequence[str], dealer: int) -> None:
-        """Deal `order` (the cards in dealing order) and turn up the dealer's last card."""
+        """Deal `order` (the cards in dealing order) and turn up the dealer's last card, where trump is turned up."""
         laws = self.laws
         if sorted(order) != sorted(laws.pack):
             raise ValueError("a dealing order holds each card of the pack once")
         self.dealer = dealer
         self.hands: list[list[str]] = [[] for _ in range(laws.num_seats)]
-        for at, card in enumerate(order):  # 1.2.2: singly, the dealer's right first
-            self.hands[(dealer + 1 + at) % laws.num_seats].append(card)
-        self.turned = order[-1]  # 1.2.3
-        self.trump = self.turned[1]
+        self.dead: list[str] = []
+        self.under: dict[str, str] = {}  # 3.8: the card face down under each card face up, where one is left
+        self._hand_out(order)
+        self.turned = order[-1] if self.rules.trump == "turned" else ""  # 1.2.3
+        self.trump = self.turned[1:]
         self.log: list[Play] = []
+        self.actions: list[Play | Said] = []  # the log, and what was asked, bid and said
         self.trick: list[tuple[int, str]] = []
-        self.suits_led: set[str] = set()  # 1.3.10
-        self.suits_played: set[str] = set()
+        self.suits_led: frozenset[str] = frozenset()  # 1.3.10
+        self.suits_played: frozenset[str] = frozenset()
         self.hand_points = [0] * laws.num_teams
         self.tricks_won = [0] * laws.num_teams
-        self.leader = self.seat = (dealer + 1) % laws.num_seats  # 1.3.1
-        self.hand_over = False
+        self.leader = self.first_leader()
+        self.hand_over = self.void = False
         self.last_winner = -1
         self._turn_up_bonus()
         self._legal: tuple[list[str], str] | None = None
+        self.begin()
+
+    def _hand_out(self, order: Sequence[str]) -> None:
+        """1.2.2 and 2.2: round by round, the dealer's right first; the dead hand's turn is before the dealer's."""
+        rules, laws = self.rules, self.laws
+        in_turn = [self.hands[(self.dealer + 1 + at) % laws.num_seats] for at in range(laws.num_seats)]
+        if rules.dead_hand:
+            in_turn.insert(-1, self.dead)
+            self.visits["3.7 a dead hand"] += 1
+        cards = iter(order)
+        for packet in rules.packets or [1] * laws.hand_size:
+            for hand in in_turn:
+                hand.extend(islice(cards, packet))
+        packets = "-".join(map(str, rules.packets))
+        self.visits[f"2.2 packets {packets}" if packets else "1.2.2 singly from the dealer's right"] += 1
+        if rules.piles:
+            self.visits["3.8 piles of two"] += 1
+            for hand in self.hands:  # the first half lies under the second, card by card
+                self.under.update(zip(hand[rules.piles :], hand[: rules.piles], strict=True))
+                del hand[: rules.piles]
 
     def _turn_up_bonus(self) -> None:
         """1.2.4: paid at once, unless it would reach the target."""
         self.visits["1.1.2 a pack dealt"] += 1
-        self.visits["1.2.2 singly from the dealer's right"] += 1
         self.score_at_deal = list(self.match_score)
         self.bonus = self.waiting_bonus = 0
+        if not self.turned:
+            self.visits["trump none" if self.rules.trump == "none" else "3.6 no turn-up"] += 1
+            return
         self.visits["1.2.3 turned up: " + self.turned[0]] += 1
         if not self.rules.dealer_bonus:
             self.visits["1.2.4 bonus off"] += 1
@@ -224,25 +263,30 @@ class Referee:
         return (self.dealer + 1) % self.laws.num_seats  # 1.2.1
 
     def next_hand(self, order: Sequence[str]) -> None:
-        """1.2.1: the deal passes to the right."""
+        """1.2.1: the deal passes to the right; 2.6: after a level hand it may stay."""
         if self.done or not self.hand_over:
             raise ValueError("the next hand is dealt when a hand is over and the match is not")
-        self.visits["1.2.1 the deal passes right"] += 1
+        again = self.level and self.rules.redeal_level
+        self.visits["2.6 level, the same dealer deals again" if again else "1.2.1 the deal passes right"] += 1
         self.hand_number += 1
         self.attempt = 0
-        self.deal(order, self.next_dealer())
+        self.score_at_hand = list(self.match_score)
+        self.deal(order, self.dealer if again else self.next_dealer())
 
     def misdeal(self, order: Sequence[str]) -> None:
         """1.2.5: the attempt is void, its bonus is taken back, the next player deals `order`."""
         if self.log or self.done:
             raise ValueError("a misdeal is called before the first lead only")
-        paid = "bonus taken back" if self.bonus else "waiting bonus dropped" if self.waiting_bonus else "no bonus"
-        self.visits["1.2.5 misdeal, " + paid] += 1
-        self.match_score = list(self.score_at_deal)
+        self.visits["1.2.5 misdeal, " + self.take_back()] += 1
         self.attempt += 1
         self.deal(order, self.next_dealer())
 
-    # ---- 1.3 playing to a trick ------------------------------------------------------------------------------------
+    def take_back(self) -> str:
+        """1.2.5, 1.6.2: a void deal's bonus does not count."""
+        self.match_score = list(self.score_at_deal)
+        return "bonus taken back" if self.bonus else "waiting bonus dropped" if self.waiting_bonus else "no bonus"
+
+    # ---- the seat to act -------------------------------------------------------------------------------------------
 
     def legal(self) -> list[str]:
         """The legal actions of the seat to act."""
@@ -250,29 +294,53 @@ class Referee:
 
     def _legal_and_why(self) -> tuple[list[str], str]:
         if self._legal is None:
-            hand = self.hands[self.seat]
-            self._legal = self.laws.legal(self.seat, hand, self.trick, self.trump, self.suits_led, self.suits_played)
+            self._legal = getattr(self, "legal_" + self.phase)()
         return self._legal
 
-    def play(self, card: str) -> None:
-        """Play `card` for the seat to act; the last card of the hand settles it (then `next_hand`)."""
-        if self.done or self.hand_over:
+    def play(self, action: str) -> None:
+        """`action` for the seat to act; the last card of the hand settles it (then `next_hand`).
+
+        A deal that the players call off waits for `deal_again`.
+        """
+        if self.done or self.hand_over or self.void:
             raise ValueError("nobody is to act")
-        cards, why = self._legal_and_why()
-        if card not in cards:
-            self._illegal(card)
+        actions, why = self._legal_and_why()
+        if action not in actions:
+            self._illegal(action)
             return
         self.visits[why] += 1
+        self._legal = None
+        getattr(self, "do_" + self.phase)(action, why)
+
+    # ---- 1.3 playing to a trick ------------------------------------------------------------------------------------
+
+    def to_lead(self) -> None:
+        """1.3.1: the leader is to lead, and may speak before that where there is talk (3.5)."""
+        self.seat = self.leader
+        self.phase = "play"
+        if self.rules.talk:
+            self.begin_talk()
+
+    def legal_play(self) -> tuple[list[str], str]:
+        hand = self.hands[self.seat]
+        return self.laws.legal(self.seat, hand, self.trick, self.trump, self.suits_led, self.suits_played)
+
+    def do_play(self, card: str, why: str) -> None:
+        seat, suit = self.seat, card[1]
         if why.startswith(FREE_DISCARDS):
             self._count_sevens(card)
-        self._legal = None
-        seat = self.seat
-        self.log.append(Play(seat, card, tuple(self.trick), frozenset(self.suits_led), frozenset(self.suits_played)))
+        self.log.append(Play(seat, card, tuple(self.trick), self.suits_led, self.suits_played))
+        self.actions.append(self.log[-1])
         self.hands[seat].remove(card)
         if not self.trick:
-            self.visits["1.3.10 a suit led again" if card[1] in self.suits_led else "1.3.10 a suit's first lead"] += 1
-            self.suits_led.add(card[1])
-        self.suits_played.add(card[1])
+            again = suit in self.suits_led
+            self.visits["1.3.10 a suit led again" if again else "1.3.10 a suit's first lead"] += 1
+            if not again:
+                self.suits_led |= {suit}
+        if suit not in self.suits_played:
+            self.suits_played |= {suit}
+        if self.rules.talk:
+            self.forget(seat, card)
         self.trick.append((seat, card))
         self.seat = (seat + 1) % self.laws.num_seats  # 1.1.1
         if len(self.trick) == self.laws.num_seats:
@@ -294,21 +362,35 @@ class Referee:
         winner, best = self.laws.winning(self.trick, self.trump)
         side = self.laws.teams[winner]
         self._count_trick(winner, best)
-        self.hand_points[side] += (
-            sum(self.laws.points[card] for _, card in self.trick) + self.rules.trick_points
-        )  # 1.1.4
+        cards = sum(self.laws.points[card] for _, card in self.trick)
+        self.hand_points[side] += cards + self.rules.trick_points  # 1.1.4
         self.tricks_won[side] += 1
+        if self.rules.piles:
+            self._turn_up_piles()
         self.trick = []
-        self.leader = self.seat = self.last_winner = winner
-        if not any(self.hands):
-            self._settle()
+        self.leader = self.last_winner = winner
+        if any(self.hands):
+            self.to_lead()
+            return
+        if self.rules.last_trick_bonus:
+            self.hand_points[side] += self.rules.last_trick_bonus
+            self.visits["2.7 the last trick is worth more"] += 1
+        self._settle()
+
+    def _turn_up_piles(self) -> None:
+        """3.8: when the trick is over, the card under each played one is turned up, if there is one."""
+        for seat, card in self.trick:
+            below = self.under.pop(card, "")
+            self.visits["3.8 a card turned up" if below else "3.8 no card below"] += 1
+            if below:
+                self.hands[seat].append(below)
 
     def _count_trick(self, winner: int, best: str) -> None:
         led = self.trick[0][1][1]
         by = "a ruff" if best[1] != led else "the led suit, trump" if led == self.trump else "the led suit"
         self.visits["1.3.9 won by " + by] += 1
         self.visits["1.3.1 the winner leads" + (" again" if winner == self.leader else ", another seat")] += 1
-        self.visits["1.1.1 four plays, each by the seat to the right"] += 1
+        self.visits[NUMBERS[self.laws.num_seats] + " plays, each by the seat to the right"] += 1
         if best[0] == self.laws.malilla:
             self.visits["1.1.3 the top card wins"] += 1
         if self.laws.points[best]:
@@ -316,12 +398,13 @@ class Referee:
 
     # ---- 1.4 illegal play ------------------------------------------------------------------------------------------
 
-    def _illegal(self, card: str) -> None:
+    def _illegal(self, action: str) -> None:
         """1.4.1: the offender's side loses the match at once, the scores stay; or an error and nothing changes."""
+        what = "play" if self.phase == "play" else f"action ({self.phase})"
         if self.rules.illegal == "raise":
-            self.visits["1.4.1 illegal play refused"] += 1
-            raise ValueError(f"{card} is not legal for seat {self.seat}: {' '.join(self.legal())}")
-        self.visits["1.4.1 illegal play loses the match"] += 1
+            self.visits[f"1.4.1 illegal {what} refused"] += 1
+            raise ValueError(f"{action} is not legal for seat {self.seat}: {' '.join(self.legal())}")
+        self.visits[f"1.4.1 illegal {what} loses the match"] += 1
         offender = self.laws.teams[self.seat]
         others = [team for team in range(self.laws.num_teams) if team != offender]
         self.winner = max(others, key=lambda team: self.match_score[team])
@@ -332,22 +415,38 @@ class Referee:
 
     def _settle(self) -> None:
         """The hand's points, the match score, and whether the match is over."""
-        rules, score = self.rules, self.match_score
+        rules = self.rules
         self.visits["1.5.1 a hand counted"] += 1
         self.visits["1.6.1 long game" if rules.target == 70 else "1.6.1 other targets"] += 1
         self.last_points, self.last_tricks = list(self.hand_points), list(self.tricks_won)  # 1.5.1
-        excess = [max(0, points - rules.neutral) for points in self.hand_points]  # 1.5.2
-        self.visits["1.5.2 a side scores its excess" if any(excess) else "1.5.2 level, nobody scores"] += 1
-        self.match_score = score = [old + more for old, more in zip(score, excess, strict=True)]
+        change = self._change()
+        self.match_score = [old + more for old, more in zip(self.match_score, change, strict=True)]
         self.winner = self._capote()
         if self.winner < 0:
-            self.winner = self._past_target("by points")
+            self.winner = self.past_target("by points")
+        self.settle_waiting_albur()
         self._settle_waiting_bonus()
-        self.last_score_change = [new - old for new, old in zip(self.match_score, self.score_at_deal, strict=True)]
+        self.last_score_change = [new - old for new, old in zip(self.match_score, self.score_at_hand, strict=True)]
         self.hand_over = True
         self.done = self.winner >= 0
         if self.done:
             self._zapato()
+
+    def _change(self) -> list[int]:
+        """1.5.2, 2.6, 3.6: what each side scores or loses by the play of the hand."""
+        if self.rules.trump == "bid":
+            change = self.auction_scores()
+        else:
+            change = [max(0, points - self.rules.neutral) for points in self.hand_points]
+            self.visits["1.5.2 a side scores its excess" if any(change) else "1.5.2 level, nobody scores"] += 1
+        self.level = not any(change)
+        if sum(more > 0 for more in change) > 1:
+            self.visits["3.7 two sides score"] += 1
+        if not self.rules.loser_pays or self.level:
+            return change
+        self.visits["2.6 the loser pays"] += 1
+        won = sum(change)  # two sides, of which one scores
+        return [more or -won for more in change]
 
     def _capote(self) -> int:
         """1.5.5: the side that took every trick wins the match, however the score stands."""
@@ -366,15 +465,18 @@ class Referee:
             return team
         return -1
 
-    def _past_target(self, how: str) -> int:
-        """1.5.3: the side at or past the target; of several, the highest alone."""
-        best = max(self.match_score)
-        leaders = [team for team, score in enumerate(self.match_score) if score == best]
-        if best < self.rules.target or len(leaders) > 1:
+    def past_target(self, how: str) -> int:
+        """1.5.3 and 2.8: the side at or past the target; of several, the highest alone."""
+        target, score = self.rules.target, self.match_score
+        leaders = [team for team, points in enumerate(score) if points == max(score)]
+        if max(score) < target:
             return -1
-        self.visits[
-            f"1.5.3 target {self.rules.target if self.rules.target in (35, 70) else 'other'} reached {how}"
-        ] += 1
+        if sum(points >= target for points in score) > 1:
+            level = len(leaders) > 1
+            self.visits["2.8 several past the target, " + ("level: played on" if level else "the highest wins")] += 1
+            if level:
+                return -1
+        self.visits[f"1.5.3 target {target} reached {how}"] += 1
         return leaders[0]
 
     def _settle_waiting_bonus(self) -> None:
@@ -389,83 +491,34 @@ class Referee:
             return
         self.match_score[dealers_side] += self.waiting_bonus
         self.visits["1.5.4 waiting bonus added"] += 1
-        self.winner = self._past_target("by the bonus")
+        self.winner = self.past_target("by the bonus")
 
     def _zapato(self) -> None:
-        """1.5.6: the target reached while every other side stands at 0."""
+        """1.5.6: the target reached while every other side stands at 0, or below it (2.6)."""
         others = [score for team, score in enumerate(self.match_score) if team != self.winner]
-        if any(others):
+        if any(score > 0 for score in others):
             return
         self.zapato = self.match_score[self.winner] >= self.rules.target
         how = " by capote" if self.capote else ""
-        self.visits[f"1.5.6 zapato{how}" if self.zapato else "1.5.6 no zapato: capote below the target"] += 1
+        below = ", the loser below 0" if any(score < 0 for score in others) else ""
+        self.visits[f"1.5.6 zapato{how}{below}" if self.zapato else "1.5.6 no zapato: capote below the target"] += 1
 
-    # ---- what a seat's own plays and the turned-up card tell ---------------------------------------------------------
+    # ---- what is known of a seat's cards ---------------------------------------------------------------------------
+
+    def shown(self, seat: int) -> list[str]:
+        """The cards known to lie in the seat's hand: turned up (1.2.3), said (3.5), face up (3.8)."""
+        if self.rules.piles:
+            return self.hands[seat]
+        hand = self.hands[seat]
+        return [card for card in hand if card == self.turned or (seat, card) in self.said]
 
     def cannot_hold(self, seat: int) -> set[str]:
-        """Every card c for which no hand that holds c explains the plays of `seat`. See `holdable`."""
-        mine = [play for play in self.log if play.seat == seat]
-        gone = {play.card for play in self.log}
-        size = self.laws.hand_size - len(mine)
-        pool = [card for card in self.laws.pack if card not in gone]
-        known: tuple[str, ...] = ()
-        if self.turned not in gone:  # 1.2.3: everybody knows who holds it
-            pool.remove(self.turned)
-            if seat == self.dealer:
-                known = (self.turned,)
-        return set(self.laws.pack) - holdable(self.laws, self.trump, mine, pool, known, size)
-
-
-def explains(laws: Laws, trump: str, mine: Sequence[Play], rest: Sequence[str]) -> bool:
-    """Whether every one of a seat's plays was legal, had it still held `rest` after the last of them.
-
-    At each play the hand was that card, the cards the seat played later, and `rest`.
-    """
-    held = list(rest)
-    for play in reversed(mine):
-        held.append(play.card)
-        if play.card not in laws.legal(play.seat, held, play.trick, trump, play.suits_led, play.suits_played)[0]:
-            return False
-    return True
-
-
-def holdable(
-    laws: Laws, trump: str, mine: Sequence[Play], pool: Sequence[str], known: Sequence[str], size: int
-) -> set[str]:
-    """The cards that some possible hand holds: `known` and others of `pool`, `size` in all, explaining every play.
-
-    A search for a whole hand, card by card. It cuts a branch as soon as part of a hand explains the plays no more,
-    which is sound because giving a seat further cards never makes a play of its legal that was not
-    (tests/rules/test_referee.py checks that, and this search against trying every hand of a small pack).
-    """
-    found: set[str] = set()
-    for card in [*known, *pool]:
-        if card not in found:
-            start = list(known) if card in known else [*known, card]
-            found.update(next(_hands(laws, trump, mine, start, [other for other in pool if other != card], size), ()))
-    return found
-
-
-def _hands(
-    laws: Laws, trump: str, mine: Sequence[Play], hand: list[str], pool: Sequence[str], size: int
-) -> Iterator[list[str]]:
-    """The hands of `size` cards that hold `hand` and otherwise cards of `pool`, and explain every play."""
-    if len(hand) > size or not explains(laws, trump, mine, hand):
-        return
-    if len(hand) == size:
-        yield hand
-        return
-    for at, card in enumerate(pool):
-        yield from _hands(laws, trump, mine, [*hand, card], pool[at + 1 :], size)
-
-
-def holdable_by_trying_all(
-    laws: Laws, trump: str, mine: Sequence[Play], pool: Sequence[str], known: Sequence[str], size: int
-) -> set[str]:
-    """`holdable` by its definition alone: every hand is tried. For small packs and short endings."""
-    found: set[str] = set()
-    for others in combinations(pool, size - len(known)) if size >= len(known) else ():
-        hand = [*known, *others]
-        if explains(laws, trump, mine, hand):
-            found.update(hand)
-    return found
+        """Every card c for which no hand that holds c explains the actions of `seat`. See `holdable`."""
+        laws = self.laws
+        if self.rules.piles:  # 3.8: the hand lies open
+            return set(laws.pack) - set(self.hands[seat])
+        mine = [action for action in self.actions if action.seat == seat]
+        known = self.shown(seat)
+        gone = {play.card for play in self.log}.union(*(self.shown(other) for other in range(laws.num_seats)))
+        pool = [card for card in laws.pack if card not in gone]
+        return set(laws.pack) - holdable(laws, self.trump, mine, pool, known, len(self.hands[seat]))

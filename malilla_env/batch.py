@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from malilla_env import engine
-from malilla_env.cards import card_name, hand_text
 from malilla_env.compiled import Array, Int, Word, jit, mix, settle, uncounted
 from malilla_env.deals import below, check_deals, mixed_keys, purpose_key
-from malilla_env.engine import NONE, STATE
 from malilla_env.observation import Layout, encode, encode_state, layout, state_layout, stream
 from malilla_env.rules import MAX_SEATS, RuleSet
+from malilla_env.state import NONE, STATE, check_state
 from malilla_env.view import VIEW, fill_position, fill_view, legal_mask
 
 EPISODES = ("match", "hand")
@@ -32,14 +31,16 @@ class IllegalMove(ValueError):
 
 # --- the loops over rows
 @jit
-def _start(state: Array, table: Array, where: Array, dealers: Array, orders: Array, scores: Array) -> None:
-    """Start the lanes of `where`: from `orders` and `dealers` if given, else by the lane's key."""
+def _start(
+    state: Array, table: Array, where: Array, dealers: Array, orders: Array, scores: Array, alburs: Array
+) -> None:
+    """Start the lanes of `where`: from `orders`, `dealers` and `alburs` if given, else by the lane's key."""
     rules = table[0]
     for lane in range(len(state)):
         if not where[lane]:
             continue
         row = state[lane]
-        engine.start_episode(row, rules)
+        engine.start_episode(row)
         for team in range(MAX_SEATS):
             row["match_score"][team] = scores[lane, team]
         engine.set_hand_key(row)
@@ -50,7 +51,21 @@ def _start(state: Array, table: Array, where: Array, dealers: Array, orders: Arr
         else:
             row["dealer"] = engine.first_dealer(row, rules)
             engine.shuffle_deck(row, rules)
+        if len(alburs):
+            if alburs[lane, 0] != NONE:
+                engine.win_albur(row, rules, alburs[lane, 0], alburs[lane, 1])
+        elif rules["albur"] > 0 and not row["one_hand"]:
+            engine.draw_albur(row, rules)
         engine.deal_hand(row, rules)
+
+
+@jit
+def _replace_deal(state: Array, table: Array, where: Array, orders: Array) -> None:
+    for lane in range(len(state)):
+        if where[lane]:
+            for place in range(orders.shape[1]):
+                state[lane]["deck"][place] = orders[lane, place]
+            engine.replace_deal(state[lane], table[0])
 
 
 @jit
@@ -219,16 +234,19 @@ class GameBatch:
         deals: NDArray[np.void] | None = None,
         where: ArrayLike | None = None,
         match_score: ArrayLike | None = None,
+        albur: ArrayLike | None = None,
     ) -> None:
         """Start new episodes: everywhere, or in the lanes of ``where`` (bool [B]).
 
         With a seed the lanes start their streams anew; without one each goes on to its next episode. ``deals`` [B]
         gives the first hands, ``match_score`` ([T] or [B, T]) the scores to start from, each below the target.
+        ``albur`` ([2] or [B, 2]) are the cards drawn by the dealer's right and the dealer (RULES 1.6.3), -1 and -1 for
+        no draw; where it is not given, matches draw if the rule set says so, and single hands do not.
         """
         if not isinstance(seed, int | np.integer | None):
             raise ValueError(f"seed {seed!r} must be a whole number, or None to go on with the streams")
         lanes = self._lanes(where)
-        scores = self._scores(match_score)
+        scores, alburs = self._scores(match_score), self._alburs(albur)
         orders, dealers = self._orders(deals)
         if seed is None:
             self.state["episode"][lanes] += 1
@@ -236,7 +254,7 @@ class GameBatch:
             keys = mixed_keys(purpose_key(seed, self.purpose), self.state["stream"])
             self.state["stream_key"][lanes] = keys[lanes]
             self.state["episode"][lanes] = 0
-        _start(self.state, self.rules.table, lanes, dealers, orders, scores)
+        _start(self.state, self.rules.table, lanes, dealers, orders, scores, alburs)
 
     def _orders(self, deals: NDArray[np.void] | None) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
         if deals is None:
@@ -259,6 +277,24 @@ class GameBatch:
         scores[:, :teams] = given
         return scores
 
+    def _alburs(self, albur: ArrayLike | None) -> NDArray[np.int8]:
+        if albur is None:
+            return np.zeros((0, 2), np.int8)
+        drawn = np.asarray(albur)
+        if drawn.shape not in ((2,), (len(self), 2)) or drawn.dtype.kind not in "iu":
+            raise ValueError(f"albur must be two card ids, integers of shape (2,) or ({len(self)}, 2), not {albur!r}")
+        pairs = np.broadcast_to(drawn, (len(self), 2)).astype(np.int64)
+        drawn_any = (pairs != NONE).any(axis=1)
+        known = np.isin(pairs, self.rules.deck).all(axis=1)
+        level = pairs[:, 0] % self.rules.ranks == pairs[:, 1] % self.rules.ranks
+        wrong = np.flatnonzero(drawn_any & (~known | level | (self.rules.albur == 0)))
+        if len(wrong):
+            raise ValueError(
+                f"albur {pairs[wrong[0]].tolist()} must be two cards of the deck of unequal strength, or -1 and -1, and "
+                f"the rule set must have an albur: that of {self.rules.name} wins {self.rules.albur} points"
+            )
+        return pairs.astype(np.int8)
+
     def _lanes(self, where: ArrayLike | None) -> NDArray[np.bool_]:
         if where is None:
             return np.ones(len(self), np.bool_)
@@ -269,11 +305,32 @@ class GameBatch:
 
     def misdeal(self, where: ArrayLike) -> None:
         """RULES 1.2.5: void the deal in the lanes of ``where``, before the first lead only; the next player deals."""
-        lanes = self._lanes(where)
-        wrong = np.flatnonzero(lanes & (self.state["done"] | (self.state["num_plays"] > 0)))
+        _misdeal(self.state, self.rules.table, self._before_play(where, "a misdeal is called before the first lead"))
+
+    def replace_deal(self, deals: NDArray[np.void], where: ArrayLike | None = None) -> None:
+        """Give the hands just dealt in the lanes of ``where`` (bool [B]) other cards: those of ``deals`` [B].
+
+        For hands from outside, in the course of a match; the dealers must be those whose turn it is. ValueError if
+        anything has been done in one of these hands.
+        """
+        lanes = self._before_play(where, "a deal is replaced before the first action")
+        orders, dealers = self._orders(deals)
+        wrong = np.flatnonzero(lanes & ((self.state["num_plays"] > 0) | (dealers != self.state["dealer"])))
         if len(wrong):
-            raise ValueError(f"lane {wrong[0]}: a misdeal is called before the first lead of a hand only")
-        _misdeal(self.state, self.rules.table, lanes)
+            row = self.state[wrong[0]]
+            raise ValueError(
+                f"lane {wrong[0]}: a deal is replaced before the first action of its hand, by one of the same dealer: "
+                f"seat {row['dealer']} dealt, not {dealers[wrong[0]]}, and {row['num_plays']} actions were taken"
+            )
+        _replace_deal(self.state, self.rules.table, lanes, orders)
+
+    def _before_play(self, where: ArrayLike | None, when: str) -> NDArray[np.bool_]:
+        """The lanes; ValueError if a card has been played in one of them, or its game is over."""
+        lanes, played = self._lanes(where), self.state["played_by"].any(axis=1)
+        wrong = np.flatnonzero(lanes & (self.state["done"] | played))
+        if len(wrong):
+            raise ValueError(f"lane {wrong[0]}: {when} of a hand only")
+        return lanes
 
     # --- acting
     def legal_actions(self) -> NDArray[np.bool_]:
@@ -311,14 +368,12 @@ class GameBatch:
             self._refuse(lane, int(chosen[lane]))
 
     def _refuse(self, lane: int, action: int) -> None:
-        row, actions = self.state[lane], self.rules.num_actions
-        legal = hand_text(self.rules, row["legal"][0])
-        if not 0 <= action < actions:
-            raise ValueError(
-                f"lane {lane}, seat {row['seat']}: action {action} is not an id in 0..{actions - 1}; legal: {legal}"
-            )
-        card = card_name(self.rules, action)
-        raise IllegalMove(f"lane {lane}, seat {row['seat']}: {card} (action {action}) is illegal; legal: {legal}")
+        row, names = self.state[lane], self.rules.action_names
+        legal = " ".join(np.array(names)[legal_mask(self.rules, self.state[lane : lane + 1])[0]])
+        where = f"lane {lane}, seat {row['seat']}"
+        if not 0 <= action < len(names):
+            raise ValueError(f"{where}: action {action} is not an id in 0..{len(names) - 1}; legal: {legal}")
+        raise IllegalMove(f"{where}: {names[action]} (action {action}) is illegal; legal: {legal}")
 
     # --- looking
     def _seats(self, seats: ArrayLike | int | None) -> NDArray[np.int64]:
@@ -384,22 +439,3 @@ class GameBatch:
         live = field[:]
         live.flags.writeable = False
         return live
-
-
-def check_state(rules: RuleSet, state: NDArray[np.void]) -> None:
-    """ValueError unless this is an array [B] of STATE in which every card of the deck is held or played once."""
-    if not isinstance(state, np.ndarray) or state.dtype != STATE or state.ndim != 1 or not len(state):
-        raise ValueError("state must be a 1-D array of GameBatch.state's dtype, one row a game")
-    places = np.concatenate([state["hands"], state["played_by"]], axis=1)
-    whole = np.bitwise_or.reduce(places, axis=1) == rules.table["deck_mask"][0]
-    wrong = np.flatnonzero(~whole | (np.bitwise_count(places).sum(axis=1) != rules.num_cards))
-    if len(wrong):
-        raise ValueError(f"state row {wrong[0]}: the hands and the play are not one deck of {rules.name}")
-    cards, seats = 4 * rules.ranks, rules.num_seats
-    limits = {"seat": (NONE, seats), "leader": (0, seats), "dealer": (0, seats), "best_seat": (NONE, seats)}
-    limits |= {"trump": (NONE, 4), "led_suit": (NONE, 4), "best_card": (NONE, cards), "turned_card": (NONE, cards)}
-    limits |= {"trick_size": (0, seats + 1), "num_plays": (0, engine.MAX_PLAYS)}
-    for name, (low, end) in limits.items():
-        wrong = np.flatnonzero((state[name] < low) | (state[name] >= end))
-        if len(wrong):
-            raise ValueError(f"state row {wrong[0]}: {name} {state[name][wrong[0]]} must be {low} to {end - 1}")

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
-from malilla_env.engine import NONE, ONE, ZERO, beating, bit, next_seat, nth_legal, num_legal
+from malilla_env.engine import next_seat, nth_legal, num_legal
 from malilla_env.rules import MAX_CARDS, MAX_SEATS
+from malilla_env.state import NONE, ONE, ZERO, bit
+from malilla_env.tricks import beating
 
 Real = Any  # a float, for the reader
 LEAD, FOLLOW = 0, 1

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from malilla_env.compiled import Array, Int, Row, Word, inline, jit, stream4, uncounted
-from malilla_env.engine import NONE, ONE, ZERO, bit
 from malilla_env.rules import RuleSet
+from malilla_env.state import NONE, ONE, PHASES, ZERO, bit
 from malilla_env.view import VIEW
 
 VERSION = 1
@@ -29,14 +29,17 @@ class Block:
     """A named part of the vector: its axes, outermost first, and what a value says."""
 
     name: str
-    axes: tuple[str, ...]  # seat | other | team | suit | card | one
+    axes: tuple[str, ...]  # seat | other | team | suit | card | phase | one
     meaning: str
+    when: str = ""  # the property of a rule set without which it has no such block
 
 
-# Cards that are in sight or in a hand; `TABLE_BLOCKS` are shared by the player's and the critic's vectors.
+# `TABLE_BLOCKS` are shared by the player's and the critic's vectors. A rule set has the blocks whose `when` it has.
 TABLE_BLOCKS = (
     Block("trick", ("card",), "1 for each card lying in the current trick"),
     Block("best", ("card",), "1 for the card that wins the trick so far"),
+    Block("shown", ("seat", "card"), "1 for each card that a seat is known to hold", "talk"),
+    Block("covering", ("card",), "1 for each card in a hand that lies on one face down (RULES 3.8)", "piles"),
     Block("best_seat", ("seat",), "1 for the seat that wins the trick so far"),
     Block("led", ("suit",), "1 for the suit led to the trick"),
     Block("trump", ("suit",), "1 for the trump suit"),
@@ -48,6 +51,13 @@ TABLE_BLOCKS = (
     Block("score", ("team",), "match score / target, within -1 and 1"),
     Block("waiting_bonus", ("one",), "the waiting dealer bonus / the highest card's points (RULES 1.5.4)"),
     Block("progress", ("one",), "tricks finished / tricks of a hand"),
+    Block("phase", ("phase",), "1 for what is to be done: " + ", ".join(PHASES[1:]), "others"),
+    Block("asked", ("seat",), "1 for each seat that asked for a new deal (RULES 1.6.2)", "redeal"),
+    Block("waiting_albur", ("team",), "1 for the side whose albur waits (RULES 1.6.3)", "albur"),
+    Block("bid", ("one",), "the highest bid / points of a hand (RULES 3.6)", "auction"),
+    Block("bidder", ("seat",), "1 for the highest bidder", "auction"),
+    Block("counted", ("seat", "suit"), "1 where a seat has said how many of a suit it holds (RULES 3.5)", "talk"),
+    Block("counts", ("seat", "suit"), "how many it holds now, where it has said so / cards of a hand", "talk"),
 )
 BLOCKS = (
     Block("hand", ("card",), "1 for each card in the viewer's hand"),
@@ -58,14 +68,17 @@ BLOCKS = (
 )
 STATE_BLOCKS = (
     Block("hands", ("seat", "card"), "1 for each card in a seat's hand: for a critic or a referee, never for a player"),
+    Block("face_down", ("card",), "1 for each card that lies face down (RULES 3.7, 3.8)", "face_down"),
     *TABLE_BLOCKS,
 )
-HAND, PLAYED, MAY_HOLD, TURNED = 0, 1, 2, 3  # places in BLOCKS; HAND is that of `hands` in STATE_BLOCKS too
-(TRICK, BEST, BEST_SEAT, LED, TRUMP, SUITS_LED, DEALER, TRICK_SIZE) = range(8)  # places in TABLE_BLOCKS
-(POINTS, TRICKS, SCORE, WAITING_BONUS, PROGRESS) = range(8, 13)
+HAND, PLAYED, MAY_HOLD, TURNED = 0, 1, 2, 3  # places in BLOCKS
+HANDS, FACE_DOWN = 0, 1  # places in STATE_BLOCKS
+(TRICK, BEST, SHOWN, COVERING, BEST_SEAT, LED, TRUMP, SUITS_LED, DEALER, TRICK_SIZE) = range(10)  # in TABLE_BLOCKS
+(POINTS, TRICKS, SCORE, WAITING_BONUS, PROGRESS, PHASE, ASKED, WAITING_ALBUR) = range(10, 18)
+(BID, BIDDER, COUNTED, COUNTS) = range(18, 22)
 
 IDENTITY = np.arange(4, dtype=np.int64)
-TABLE_LENGTH = len(TABLE_BLOCKS)
+TABLE_AT, STATE_TABLE_AT = 4, 2  # where TABLE_BLOCKS begin
 FAR = 1 << 22  # bytes of output from which on the caches would not keep it anyway
 NOWHERE = np.empty(0, np.float32)  # made once: a game alone is observed in a few microseconds
 BYTE, EIGHT = np.uint64(255), np.uint64(8)
@@ -77,19 +90,22 @@ class Layout:
     """Where each block lies in the vector of one rule set: `slices`, `shapes`, `width`, `hash`."""
 
     def __init__(self, rules: RuleSet, blocks: tuple[Block, ...]) -> None:
-        self.rules, self.blocks = rules, blocks
+        self.rules, self.blocks = rules, tuple(block for block in blocks if not block.when or getattr(rules, block.when))
         lengths = {
             "seat": rules.num_seats,
             "other": rules.num_seats - 1,
             "team": rules.num_teams,
             "suit": 4,
             "card": 4 * rules.ranks,
+            "phase": len(PHASES) - 1,
             "one": 1,
         }
-        self.shapes = {block.name: tuple(lengths[axis] for axis in block.axes) for block in blocks}
+        self.shapes = {block.name: tuple(lengths[axis] for axis in block.axes) for block in self.blocks}
         self.slices = dict(self._tile())
         self.width = sum(prod(shape) for shape in self.shapes.values())
-        self.offsets = np.array([self.slices[block.name].start for block in blocks], np.int64)
+        # of every block, -1 where the rule set lacks it: the encoder finds them by place
+        starts = [self.slices[block.name].start if block.name in self.slices else NONE for block in blocks]
+        self.offsets = np.array(starts, np.int64)
 
     def _tile(self) -> Iterator[tuple[str, slice]]:
         start = 0
@@ -242,6 +258,10 @@ def put_table(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -
     ranks, seats, viewer = np.int64(rules["ranks"]), np.int64(rules["num_seats"]), np.int64(view["seat"])
     put_cards(out, offsets[TRICK], shown(view["trick_cards"], order, ranks), ranks)
     put_cards(out, offsets[BEST], shown(one_card(view["best_card"]), order, ranks), ranks)
+    if offsets[SHOWN] != NONE:
+        put_shown(view, rules, order, offsets[SHOWN], out)
+    if offsets[COVERING] != NONE:
+        put_cards(out, offsets[COVERING], shown(view["covering"], order, ranks), ranks)
     put_seat(out, offsets[BEST_SEAT], np.int64(view["best_seat"]), viewer, seats)
     put_suits(out, offsets[LED], one_suit(np.int64(view["led_suit"])), order)
     put_suits(out, offsets[TRUMP], one_suit(np.int64(view["trump"])), order)
@@ -249,6 +269,50 @@ def put_table(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -
     put_seat(out, offsets[DEALER], np.int64(view["dealer"]), viewer, seats)
     put_seat(out, offsets[TRICK_SIZE], np.int64(view["trick_size"]), 0, seats)
     put_scores(view, rules, offsets, out)
+    if offsets[PHASE] != NONE:
+        out[offsets[PHASE] + view["phase"] - 1] = np.float32(1)
+    if rules["redeal"] > 0 or rules["albur"] > 0:
+        put_before_play(view, rules, offsets, out)
+    if offsets[BID] != NONE:
+        out[offsets[BID]] = np.float32(view["bid"]) / np.float32(rules["total_points"])
+        put_seat(out, offsets[BIDDER], np.int64(view["bidder"]), viewer, seats)
+    if offsets[COUNTED] != NONE:
+        put_counts(view, rules, order, offsets, out)
+
+
+@inline
+def put_before_play(view: Row, rules: Row, offsets: Array, out: Array) -> None:
+    """Who asked for a new deal, and whose albur waits."""
+    seats, viewer = np.int64(rules["num_seats"]), np.int64(view["seat"])
+    if offsets[ASKED] != NONE:
+        for seat in range(seats):
+            asked = (view["asked"] >> np.uint8(seat)) & 1
+            out[offsets[ASKED] + relative(seat, viewer, seats)] = np.float32(asked)
+    if offsets[WAITING_ALBUR] != NONE and view["waiting_albur"] > 0:
+        other = rules["team"][view["albur_seat"]] != rules["team"][viewer]  # there are two sides (1.6.3)
+        out[offsets[WAITING_ALBUR] + np.int64(other)] = np.float32(1)
+
+
+@inline
+def put_shown(view: Row, rules: Row, order: Array, at: Int, out: Array) -> None:
+    """The cards that each seat is known to hold."""
+    seats, ranks, viewer = np.int64(rules["num_seats"]), np.int64(rules["ranks"]), np.int64(view["seat"])
+    for place in range(seats):
+        cards = view["shown"][absolute(place, viewer, seats)]
+        put_cards(out, at + 4 * ranks * place, shown(cards, order, ranks), ranks)
+
+
+@inline
+def put_counts(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -> None:
+    """How many cards of a suit each seat has said that it holds, as far as it still does."""
+    seats, viewer = np.int64(rules["num_seats"]), np.int64(view["seat"])
+    for place in range(seats):
+        seat = absolute(place, viewer, seats)
+        for at in range(4):
+            known = (view["counted"][seat] >> np.uint8(order[at])) & 1
+            count = np.float32(view["counts"][seat, order[at]]) if known else np.float32(0)
+            out[offsets[COUNTED] + 4 * place + at] = np.float32(known)
+            out[offsets[COUNTS] + 4 * place + at] = count / np.float32(rules["hand_size"])
 
 
 @inline
@@ -258,13 +322,13 @@ def put_scores(view: Row, rules: Row, offsets: Array, out: Array) -> None:
     tricks = 0
     for place in range(teams):
         out[offsets[POINTS] + place] = np.float32(view["hand_points"][team]) / np.float32(rules["total_points"])
-        out[offsets[TRICKS] + place] = np.float32(view["tricks_won"][team]) / np.float32(rules["hand_size"])
+        out[offsets[TRICKS] + place] = np.float32(view["tricks_won"][team]) / np.float32(rules["num_tricks"])
         score = np.float32(view["match_score"][team]) / np.float32(rules["target"])
         out[offsets[SCORE] + place] = min(max(score, np.float32(-1)), np.float32(1))
         tricks += view["tricks_won"][team]
         team = team + 1 if team + 1 < teams else 0
     out[offsets[WAITING_BONUS]] = np.float32(view["waiting_bonus"]) / np.float32(max(1, rules["top_points"]))
-    out[offsets[PROGRESS]] = np.float32(tricks) / np.float32(rules["hand_size"])
+    out[offsets[PROGRESS]] = np.float32(tricks) / np.float32(rules["num_tricks"])
 
 
 @inline
@@ -274,7 +338,7 @@ def encode(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -> N
         out[:] = np.float32(0)
         return
     # the short blocks; the others are written whole
-    out[offsets[len(offsets) - TABLE_LENGTH + BEST_SEAT] :] = np.float32(0)
+    out[offsets[TABLE_AT + BEST_SEAT] :] = np.float32(0)
     ranks, seats = np.int64(rules["ranks"]), np.int64(rules["num_seats"])
     cards = 4 * ranks
     put_cards(out, offsets[HAND], shown(view["hand"], order, ranks), ranks)
@@ -288,7 +352,7 @@ def encode(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -> N
         may_hold = unseen & ~view["cannot_hold"][absolute(place, viewer, seats)]
         put_cards(out, offsets[MAY_HOLD] + (place - 1) * cards, shown(may_hold, order, ranks), ranks)
     put_cards(out, offsets[TURNED], shown(one_card(view["turned_card"]) & ~gone, order, ranks), ranks)
-    put_table(view, rules, order, offsets[len(offsets) - TABLE_LENGTH :], out)
+    put_table(view, rules, order, offsets[TABLE_AT:], out)
 
 
 @inline
@@ -297,13 +361,15 @@ def encode_state(row: Row, view: Row, rules: Row, order: Array, offsets: Array, 
     if view["seat"] == NONE:
         out[:] = np.float32(0)
         return
-    out[offsets[len(offsets) - TABLE_LENGTH + BEST_SEAT] :] = np.float32(0)
+    out[offsets[STATE_TABLE_AT + BEST_SEAT] :] = np.float32(0)
     seats, ranks = np.int64(rules["num_seats"]), np.int64(rules["ranks"])
     viewer = np.int64(view["seat"])
     for place in range(seats):
         hand = row["hands"][absolute(place, viewer, seats)]
-        put_cards(out, offsets[HAND] + place * 4 * ranks, shown(hand, order, ranks), ranks)
-    put_table(view, rules, order, offsets[len(offsets) - TABLE_LENGTH :], out)
+        put_cards(out, offsets[HANDS] + place * 4 * ranks, shown(hand, order, ranks), ranks)
+    if offsets[FACE_DOWN] != NONE:
+        put_cards(out, offsets[FACE_DOWN], shown(row["face_down"], order, ranks), ranks)
+    put_table(view, rules, order, offsets[STATE_TABLE_AT:], out)
 
 
 @jit

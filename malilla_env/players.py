@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from malilla_env.compiled import Array, jit, lowest
 from malilla_env.deals import below
-from malilla_env.engine import ONE, ZERO, nth_legal, num_legal
+from malilla_env.engine import nth_legal, num_legal
 from malilla_env.heuristic import FOLLOW, IDEAS, LEAD, ODDS, choose, reckon, score, weights_of
 from malilla_env.rules import RuleSet
+from malilla_env.state import ONE, ZERO
 from malilla_env.view import VIEW
 
 

@@ -30,8 +30,8 @@ from numpy.typing import ArrayLike
 
 from malilla_env.batch import EPISODES, GameBatch
 from malilla_env.deals import deal_dtype
-from malilla_env.engine import NONE
 from malilla_env.rules import RuleSet
+from malilla_env.state import NONE
 
 FORMAT = "malilla-record 1"
 LONGEST_LINE = 1 << 16  # characters; the longest hand needs a fiftieth of it

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malilla_env.cards import SPANISH_RANKS, SPANISH_SUITS, SUIT_SYMBOLS, cards_in, display
-from malilla_env.engine import NONE
 from malilla_env.record import Record, entries, replay
 from malilla_env.rules import RuleSet
+from malilla_env.state import NONE
 
 if TYPE_CHECKING:
     from malilla_env.batch import GameBatch

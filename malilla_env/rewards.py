@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malilla_env.batch import GameBatch
-from malilla_env.engine import NONE
 from malilla_env.rules import RuleSet
+from malilla_env.state import NONE
 
 REWARDS = ("margin", "score", "match")
 

@@ -200,6 +200,15 @@ class RuleSet:
         cards = sum(self.rank_points[card % self.ranks] for card in self.deck)
         return cards + self.num_tricks * self.trick_points + self.last_trick_bonus
 
+    @property
+    def auction(self) -> bool:
+        return self.trump == "bid"
+
+    @property
+    def face_down(self) -> bool:
+        """Whether cards lie face down (3.7, 3.8)."""
+        return self.dead_hand or self.piles > 0
+
     @cached_property
     def others(self) -> dict[str, tuple[str, ...]]:
         """The actions besides cards by their kind, in id order; kinds from `name` on hold one a suit, again and again.
@@ -207,11 +216,11 @@ class RuleSet:
         Statements are "I hold n cards of a suit" (`count`) and "I hold this card" (`card`: of the two highest ranks).
         """
         kinds: dict[str, tuple[str, ...]] = {}
-        if self.redeal or self.talk or self.trump == "bid":
+        if self.redeal or self.talk or self.auction:
             kinds["pass"] = ("pass",)
         if self.redeal:
             kinds["ask"] = ("ask", "agree", "refuse")
-        if self.trump == "bid":
+        if self.auction:
             kinds["bid"] = tuple(f"bid-{points}" for points in range(self.neutral + 1, self.total_points + 1))
             kinds["name"] = tuple(f"trump-{suit}" for suit in SUIT_NAMES)
         if self.talk:
@@ -240,7 +249,7 @@ class RuleSet:
     def longest_hand(self) -> int:
         """The most actions that a hand can take."""
         asks = 2 * self.num_seats * bool(self.redeal)
-        bids = (self.num_seats + 1) * (self.trump == "bid")
+        bids = (self.num_seats + 1) * (self.auction)
         return self.num_seats * self.num_tricks + asks + bids + 2 * self.num_tricks * self.talk
 
     @cached_property
@@ -361,7 +370,7 @@ def _wrong_options(rules: RuleSet) -> Reasons:
     yield rules.redeal > 0 and not partners, f"redeal needs a partner who agrees: {teams} are not two and two"
     yield rules.redeal > 0 and not turned, f"redeal is asked for after the turn-up, and trump is {rules.trump}"
     yield rules.talk and not partners, f"talk needs a partner who listens: {teams} are not two and two"
-    yield rules.trump == "bid" and not two_sides, f"trump bid needs two sides: in {teams} nobody would share a failed bid"
+    yield rules.auction and not two_sides, f"trump bid needs two sides: in {teams} nobody would share a failed bid"
     yield rules.albur > 0 and (neighbours or not two_sides), f"albur needs two sides by turns around the table: {teams}"
     others = sum(map(len, rules.others.values()))
     yield others > MAX_OTHERS, f"{others} actions besides cards, and a mask holds {MAX_OTHERS}: a smaller hand or no talk"

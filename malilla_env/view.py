@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malilla_env.compiled import Array, Int, Row, inline, jit, popcount
-from malilla_env.engine import MAX_PLAYS, NONE, ONE, ZERO
-from malilla_env.rules import MAX_SEATS, RuleSet
+from malilla_env.rules import MAX_PLAYS, MAX_SEATS, RuleSet
+from malilla_env.state import NONE, ONE, ZERO
 
 VIEW = np.dtype(
     [
@@ -20,14 +20,16 @@ VIEW = np.dtype(
         ("legal", "u8", 2),  # cards; other actions: all zeros off turn
         ("played_by", "u8", MAX_SEATS),  # cards that each seat has played in this hand
         ("cannot_hold", "u8", MAX_SEATS),  # public: cards that each seat certainly does not hold, played ones included
+        ("shown", "u8", MAX_SEATS),  # public: cards that each seat certainly holds: turned up, said (3.5), face up (3.8)
+        ("covering", "u8"),  # cards in hands that lie on a card face down (3.8)
         ("trick_cards", "u8"),  # cards lying in the current trick
         ("seat", "i1"),  # the viewer, -1 in the view of a game that is over when no seat was asked for
         ("turn", "i1"),  # the seat to act, -1 when over
         ("phase", "i1"),
         ("dealer", "i1"),
         ("leader", "i1"),
-        ("trump", "i1"),
-        ("turned_card", "i1"),
+        ("trump", "i1"),  # -1 until it is named, and where there is none
+        ("turned_card", "i1"),  # -1 where none is
         ("trick_size", "i1"),
         ("led_suit", "i1"),  # -1 before a lead
         ("best_card", "i1"),  # that wins the trick so far, -1 before a lead
@@ -36,6 +38,14 @@ VIEW = np.dtype(
         ("suits_played", "u1"),
         ("waiting_bonus", "i1"),
         ("num_plays", "i1"),
+        ("waiting_albur", "i1"),
+        ("albur_seat", "i1"),  # who won the draw before the match (1.6.3), -1 for none
+        ("albur_cards", "i1", 2),  # drawn by the dealer's right, by the dealer
+        ("asked", "u1"),  # bit per seat that asked for a new deal (1.6.2)
+        ("bidder", "i1"),
+        ("bid", "i2"),  # the highest so far, 0 for none (3.6)
+        ("counted", "u1", MAX_SEATS),  # bit per suit of which a seat has said how many it holds (3.5)
+        ("counts", "i1", (MAX_SEATS, 4)),  # how many it holds now, where counted
         ("hand_sizes", "i1", MAX_SEATS),
         ("hand_points", "i2", MAX_SEATS),  # these three by team
         ("tricks_won", "i2", MAX_SEATS),
@@ -66,7 +76,8 @@ def fill_position(row: Row, rules: Row, seat: Int, view: Row) -> None:
     for word in range(2):
         view["legal"][word] = row["legal"][word] if on_turn else ZERO
     copy_table(row, view)
-    copy_cards(row, view)
+    copy_cards(row, rules, view)
+    copy_words(row, rules, view)
     for place in range(MAX_SEATS):
         view["hand_sizes"][place] = popcount(row["hands"][place])
         view["hand_points"][place] = row["hand_points"][place]
@@ -88,15 +99,33 @@ def copy_table(row: Row, view: Row) -> None:
 
 
 @inline
-def copy_cards(row: Row, view: Row) -> None:
+def copy_cards(row: Row, rules: Row, view: Row) -> None:
     """The cards that have been played, and what follows from the play for each seat's cards."""
-    gone = ZERO
+    gone, shown = ZERO, row["shown"]
     for seat in range(MAX_SEATS):
         view["played_by"][seat] = row["played_by"][seat]
         gone |= row["played_by"][seat]
     for seat in range(MAX_SEATS):
         view["cannot_hold"][seat] = gone | row["excluded"][seat]
-    view["trick_cards"] = row["trick_cards"]
+        view["shown"][seat] = shown & row["hands"][seat]
+    if rules["piles"] > 0:  # 3.8: hands lie open
+        for seat in range(rules["num_seats"]):
+            view["cannot_hold"][seat] = rules["deck_mask"] & ~row["hands"][seat]
+    view["trick_cards"], view["covering"] = row["trick_cards"], row["covering"]
+
+
+@inline
+def copy_words(row: Row, rules: Row, view: Row) -> None:
+    """What was drawn, asked, bid and said."""
+    view["waiting_albur"], view["albur_seat"] = row["waiting_albur"], row["albur_seat"]
+    view["asked"], view["bid"], view["bidder"] = row["asked"], row["bid"], row["bidder"]
+    for place in range(2):
+        view["albur_cards"][place] = row["albur_cards"][place]
+    if rules["talk"]:  # else all zeros, as a View begins
+        for seat in range(MAX_SEATS):
+            view["counted"][seat] = row["counted"][seat]
+            for suit in range(4):
+                view["counts"][seat, suit] = row["counts"][seat, suit]
 
 
 @jit

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from referee_hands import holdable, holdable_by_trying_all
@@ -53,6 +52,17 @@ class Laws:
         self.hand_size = len(self.pack) // (self.num_seats + rules.dead_hand)  # dealt to each: 1.2.2, 3.7
         in_all = sum(self.points.values()) + self.hand_size * rules.trick_points + rules.last_trick_bonus
         self.total_points = in_all  # 1.1.4, 2.7
+
+    def dealing(self, dealer: int) -> list[int]:
+        """1.2.2 and 2.2: who gets each card of a dealing order, round by round, the dealer's right first.
+
+        A dead hand is dealt to before the dealer; it stands as the seat after the last.
+        """
+        in_turn = [(dealer + 1 + at) % self.num_seats for at in range(self.num_seats)]
+        if self.rules.dead_hand:
+            in_turn.insert(-1, self.num_seats)
+        packets = self.rules.packets or [1] * self.hand_size
+        return [hand for packet in packets for hand in in_turn for _ in range(packet)]
 
     def partner(self, seat: int, other: int) -> bool:
         return self.teams[seat] == self.teams[other]  # 1.1.1
@@ -220,18 +230,14 @@ class Referee(Phases):
         self.begin()
 
     def _hand_out(self, order: Sequence[str]) -> None:
-        """1.2.2 and 2.2: round by round, the dealer's right first; the dead hand's turn is before the dealer's."""
-        rules, laws = self.rules, self.laws
-        in_turn = [self.hands[(self.dealer + 1 + at) % laws.num_seats] for at in range(laws.num_seats)]
-        if rules.dead_hand:
-            in_turn.insert(-1, self.dead)
-            self.visits["3.7 a dead hand"] += 1
-        cards = iter(order)
-        for packet in rules.packets or [1] * laws.hand_size:
-            for hand in in_turn:
-                hand.extend(islice(cards, packet))
+        """Each card to its hand: 1.2.2, 2.2; 3.7 and 3.8 keep some of them back."""
+        rules, hands = self.rules, [*self.hands, self.dead]
+        for card, hand in zip(order, self.laws.dealing(self.dealer), strict=True):
+            hands[hand].append(card)
         packets = "-".join(map(str, rules.packets))
         self.visits[f"2.2 packets {packets}" if packets else "1.2.2 singly from the dealer's right"] += 1
+        if rules.dead_hand:
+            self.visits["3.7 a dead hand"] += 1
         if rules.piles:
             self.visits["3.8 piles of two"] += 1
             for hand in self.hands:  # the first half lies under the second, card by card

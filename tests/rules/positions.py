@@ -154,7 +154,7 @@ def _try_history(rules, laws: Laws, position: Position, rng: random.Random) -> H
     trumps = [card for card in hands[dealer] if card[1] == position.trump]
     if not trumps:
         return None
-    order = order_for(hands, dealer, rng.choice(trumps))
+    order = order_for(hands, dealer, rng.choice(trumps), laws)
     return _play_towards(Referee(rules, order, dealer, laws=laws), order, position, kept, first, rng)
 
 
@@ -182,13 +182,20 @@ def _play_towards(
     return History(tuple(order), dealer, tuple(plays))
 
 
-def order_for(hands: Sequence[Sequence[str]], dealer: int, turned: str) -> list[str]:
-    """The dealing order that gives each seat its hand and turns `turned` up."""
+def order_for(hands: Sequence[Sequence[str]], dealer: int, turned: str = "", laws: Laws | None = None) -> list[str]:
+    """The dealing order that gives each seat its hand, in its order, and deals `turned` last if one is named.
+
+    Without laws the cards are dealt singly. With a dead hand, that is the last of `hands` (3.7); of piles, each hand is
+    the cards face down and then those on them (3.8).
+    """
     hands = [list(cards) for cards in hands]
-    hands[dealer].remove(turned)
-    hands[dealer].append(turned)
+    if turned:
+        hands[dealer].remove(turned)
+        hands[dealer].append(turned)
     seats = [(dealer + 1 + at) % len(hands) for at in range(len(hands))]
-    return [hands[seat][round_] for round_ in range(len(hands[0])) for seat in seats]
+    dealing = laws.dealing(dealer) if laws else seats * len(hands[0])
+    cards = [iter(hand) for hand in hands]
+    return [next(cards[hand]) for hand in dealing]
 
 
 @lru_cache

@@ -1,8 +1,8 @@
 """A GameBatch and one referee a lane, played side by side and compared at every ply.
 
-In: a rule set, ways of stacking deals and of choosing plays. Out: counts of plies, hands and matches compared, and the
+In: a rule set, ways of stacking deals and choosing actions. Out: counts of plies, hands and matches compared, and the
 referee's visit counts; an AssertionError names the lane, ply and fact in which the two differ. The engine draws the
-later hands of a match, so the referee is told their dealing order, and nothing else.
+albur and the later deals of a match, so the referee is told of these, and of nothing else.
 """
 
 from __future__ import annotations
@@ -15,23 +15,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from positions import History, order_for
+from positions import History
 from referee import SUITS, Laws, Referee
+from stacks import Choice, Stack, at_random, shuffled
 
 from malilla_env import GameBatch, IllegalMove, RuleSet
-from malilla_env.cards import card_name, parse_card
 from malilla_env.deals import deal_dtype
 
-Choice = Callable[[Referee, Sequence[str], random.Random], str]
-Stack = Callable[[Laws, random.Random], tuple[list[str], int]]
-
-# What the referee knows too, by the names of the engine's fields.
-OPEN = ["seat", "dealer", "leader", "trump", "turned_card", "trick_size", "best_card", "best_seat", "led_suit"]
-OPEN += ["suits_led", "suits_played", "num_plays", "waiting_bonus", "paid_bonus", "hand_number", "attempt"]
-RESULT = ["hand_over", "done", "winner", "reneged", "zapato", "capote"]  # at any time; of OPEN while a match is open
-BY_TEAM = ["match_score", "last_points", "last_tricks", "last_score_change", "hand_points", "tricks_won"]
+Fact = Callable[["Lockstep", int, Referee], list[int]]
 
 SUIT_BIT = {suit: 1 << at for at, suit in enumerate(SUITS)}
+PHASES = {"play": 1, "ask": 2, "consent": 3, "bid": 4, "name": 5, "talk": 6}
+NO_ACTION, NONE = 255, -1
 
 
 # ---- between ids and texts -------------------------------------------------------------------------------------------
@@ -39,9 +34,10 @@ SUIT_BIT = {suit: 1 << at for at, suit in enumerate(SUITS)}
 
 def deals_of(rules: RuleSet, deals: Sequence[tuple[Sequence[str], int]]) -> NDArray[np.void]:
     """Dealing orders as texts, each with its dealer, as GameBatch.reset takes them."""
+    ids = {name: at for at, name in enumerate(rules.action_names)}
     array = np.zeros(len(deals), deal_dtype(rules))
     for row, (order, dealer) in zip(array, deals, strict=True):
-        row["cards"] = [parse_card(rules, card) for card in order]
+        row["cards"] = [ids[card] for card in order]
         row["dealer"] = dealer
     return array
 
@@ -50,111 +46,62 @@ def game_after(rules: RuleSet, history: History, match_score: Sequence[int] | No
     """A batch of one game, after the plays of a history."""
     games = GameBatch(rules, 1, **settings)
     games.reset(deals=deals_of(rules, [(history.order, history.dealer)]), match_score=match_score)
-    for card in history.plays:
-        play(games, card)
+    play(games, *history.plays)
     return games
 
 
-def play(games: GameBatch, *cards: str) -> None:
-    """Play cards one after another in a batch of one game."""
-    for card in cards:
-        games.step(np.array([parse_card(games.rules, card)]))
+def play(games: GameBatch, *actions: str) -> None:
+    """Cards and other actions one after another in a batch of one game."""
+    for action in actions:
+        games.step(np.array([games.rules.action_names.index(action)]))
 
 
 def legal_cards(games: GameBatch, lane: int = 0) -> list[str]:
-    return sorted(card_name(games.rules, card) for card in np.flatnonzero(games.legal_actions()[lane]))
+    """The legal actions, by name, in the order of the alphabet."""
+    return sorted(games.rules.action_names[action] for action in np.flatnonzero(games.legal_actions()[lane]))
 
 
-# ---- how deals are stacked -------------------------------------------------------------------------------------------
+# ---- what is compared ------------------------------------------------------------------------------------------------
+
+# What the referee knows too, by the names of the engine's fields.
+OPEN = ["seat", "phase", "dealer", "leader", "trump", "turned_card", "trick_size", "best_card", "best_seat", "led_suit"]
+OPEN += ["suits_led", "suits_played", "num_plays", "waiting_bonus", "paid_bonus", "hand_number", "attempt"]
+OPEN += ["last_action", "last_seat", "shown"]  # the last of `plays` and `play_seats`; shown: of the cards in hands
+RESULT = ["hand_over", "done", "winner", "reneged", "zapato", "capote"]  # at any time; of OPEN while a match is open
+BY_TEAM = ["match_score", "last_points", "last_tricks", "last_score_change", "hand_points", "tricks_won"]
 
 
-def shuffled(laws: Laws, rng: random.Random) -> tuple[list[str], int]:
-    order = list(laws.pack)
-    rng.shuffle(order)
-    return order, rng.randrange(laws.num_seats)
+def _shown(side: Lockstep, game: Referee) -> int:
+    """The bits of the cards known to lie in some hand."""
+    if not side.rules.piles and not side.rules.talk:  # as a game without them knows, and soon told
+        return side.bits[game.turned] if game.turned in game.hands[game.dealer] else 0
+    return sum(side.bits[card] for seat in range(side.laws.num_seats) for card in game.shown(seat))
 
 
-def one_strong_side(laws: Laws, rng: random.Random) -> tuple[list[str], int]:
-    """The high cards lie with one side: capotes."""
-    strong = rng.randrange(laws.num_teams)
-    cards = sorted(laws.pack, key=lambda card: laws.strength[card] + 3 * rng.random())
-    hands = _blocks(laws, cards, sorted(range(laws.num_seats), key=lambda seat: laws.teams[seat] == strong))
-    return _order(laws, hands, rng)
+def _counts(side: Lockstep, lane: int, game: Referee) -> list[int]:
+    """Per seat: the bits of the suits told, and the number of each suit or 0."""
+    numbers = [told.get(suit, 0) for told in game.counts for suit in SUITS]
+    return [sum(SUIT_BIT[suit] for suit in told) for told in game.counts] + numbers
 
 
-def long_suits(laws: Laws, rng: random.Random) -> tuple[list[str], int]:
-    """Hands of few suits: ruffs, overruffs, discards and trumps that are too low."""
-    cards = sorted(laws.pack, key=lambda card: SUITS.index(card[1]) + 2.5 * rng.random())
-    seats = list(range(laws.num_seats))
-    rng.shuffle(seats)
-    return _order(laws, _blocks(laws, cards, seats), rng)
+# Facts of single options: the engine's fields, how the referee tells them, and the value that they keep without it.
+EXTRAS: dict[str, tuple[list[str], Fact, int]] = {
+    "redeal": (["asked"], lambda side, lane, game: [sum(1 << seat for seat in game.asked)], 0),
+    "bid": (["bid"], lambda side, lane, game: [game.bid], 0),
+    "bidder": (["bidder"], lambda side, lane, game: [game.bidder], NONE),
+    "albur": (["albur_cards"], lambda side, lane, game: [side.ids[card] for card in game.albur] or [NONE] * 2, NONE),
+    "waiting": (["waiting_albur"], lambda side, lane, game: [game.waiting_albur], 0),
+    "drawn": (["albur_seat"], lambda side, lane, game: [game.albur_seat], NONE),
+    "talk": (["counted", "counts"], _counts, 0),
+    "piles": (["covering"], lambda side, lane, game: [sum(side.bits[card] for card in game.under)], 0),
+}
 
 
-def strong_against_dealer(laws: Laws, rng: random.Random) -> tuple[list[str], int]:
-    """The high cards lie with the side that does not deal."""
-    while True:
-        order, dealer = one_strong_side(laws, rng)
-        tops = [at for at, card in enumerate(order) if card[0] == laws.malilla]
-        dealers_own = sum(laws.partner(dealer, (dealer + 1 + at) % laws.num_seats) for at in tops)
-        if dealers_own < len(tops) / 2:
-            return order, dealer
-
-
-def sevens_together(laws: Laws, rng: random.Random) -> tuple[list[str], int]:
-    """One seat holds the sevens and is short of their suits and of the rest: forced sevens."""
-    seat, suits = rng.randrange(laws.num_seats), list(SUITS)
-    rng.shuffle(suits)
-    held = rng.randint(2, 4)
-    wanted = [laws.malilla + suit for suit in suits[:held] if laws.malilla + suit in laws.pack]
-    others = [card for card in laws.pack if card not in wanted]
-    # mostly low cards of the suit left over, so that the sevens stay to the end
-    long_suit = suits[3]
-    worth = {card: 2 * (card[1] == long_suit) + 1.5 * rng.random() - laws.strength[card] / 10 for card in others}
-    others.sort(key=worth.__getitem__, reverse=True)
-    hand = [*wanted, *others[: laws.hand_size - len(wanted)]]
-    rest = [card for card in laws.pack if card not in hand]
-    rng.shuffle(rest)
-    hands = _blocks(laws, rest, [other for other in range(laws.num_seats) if other != seat])
-    hands[seat] = hand
-    return _order(laws, hands, rng)
-
-
-def _blocks(laws: Laws, cards: Sequence[str], seats: Sequence[int]) -> dict[int, list[str]]:
-    size = laws.hand_size
-    return {seat: list(cards[at * size : (at + 1) * size]) for at, seat in enumerate(seats)}
-
-
-def _order(laws: Laws, hands: dict[int, list[str]], rng: random.Random) -> tuple[list[str], int]:
-    dealer = rng.randrange(laws.num_seats)
-    hands_by_seat = [list(hands[seat]) for seat in range(laws.num_seats)]
-    for hand in hands_by_seat:
-        rng.shuffle(hand)
-    return order_for(hands_by_seat, dealer, rng.choice(hands_by_seat[dealer])), dealer
-
-
-# ---- how cards are chosen --------------------------------------------------------------------------------------------
-
-
-def at_random(game: Referee, legal: Sequence[str], rng: random.Random) -> str:
-    return rng.choice(legal)
-
-
-def greedy(game: Referee, legal: Sequence[str], rng: random.Random) -> str:
-    """The strongest card when an opponent wins or it leads, else the weakest."""
-    strength = game.laws.strength
-    if game.trick and game.laws.partner(game.seat, game.laws.winning(game.trick, game.trump)[0]):
-        return min(legal, key=lambda card: (card[1] == game.trump, strength[card]))
-    return max(legal, key=lambda card: (card[1] == game.trump, strength[card]))
-
-
-def keep_sevens(game: Referee, legal: Sequence[str], rng: random.Random) -> str:
-    """Keeps non-trump sevens and low trumps, and leads suits already led: endings in which nothing else is left."""
-
-    def dear(card: str) -> tuple[int, float]:
-        new_suit = not game.trick and card[1] not in game.suits_led
-        return (card[0] == game.laws.malilla) * 4 + new_suit * 2 + (card[1] == game.trump), rng.random()
-
-    return min(legal, key=dear)
+def options_of(rules: RuleSet) -> set[str]:
+    """The keys of EXTRAS that speak of the rule set."""
+    options = {name for name in ("redeal", "albur", "talk", "piles") if getattr(rules, name)}
+    options |= {"waiting", "drawn"} if rules.albur else set()
+    return options | ({"bid", "bidder"} if rules.trump == "bid" else set())
 
 
 # ---- playing side by side --------------------------------------------------------------------------------------------
@@ -162,14 +109,14 @@ def keep_sevens(game: Referee, legal: Sequence[str], rng: random.Random) -> str:
 
 @dataclass
 class Scenario:
-    """What is played: rules, deals, choosers, how often a misdeal or an illegal play happens, starting scores."""
+    """What is played: rules, deals, choosers, how often a misdeal or an illegal action happens, starting scores."""
 
     rules: RuleSet
     stack: Stack = shuffled
     choices: Sequence[Choice] = (at_random,)  # drawn anew for each seat of each match
     scores: Callable[[random.Random, RuleSet], Sequence[int]] | None = None
     misdeal: float = 0.0
-    illegal: float = 0.0  # chance of an illegal play at a ply
+    illegal: float = 0.0  # chance of an illegal action at a ply
     one_hand_each: bool = False  # start again after every hand, so that every hand is stacked
     turned: str = ""  # the rank to turn up, if any
 
@@ -182,12 +129,14 @@ class Tally:
     hands: int = 0
     matches: int = 0
     visits: Counter[str] = field(default_factory=Counter)
+    said: Counter[str] = field(default_factory=Counter)  # actions besides cards
 
     def add(self, other: Tally) -> None:
         self.plies += other.plies
         self.hands += other.hands
         self.matches += other.matches
         self.visits.update(other.visits)
+        self.said.update(other.said)
 
 
 class Lockstep:
@@ -198,13 +147,17 @@ class Lockstep:
         self.rules = scenario.rules
         self.laws = Laws(self.rules)
         self.names = self.rules.action_names
-        self.ids = {name: at for at, name in enumerate(self.names)}
+        self.ids = {name: at for at, name in enumerate(self.names)} | {"": NONE}
         self.bits = {name: 1 << at for at, name in enumerate(self.names)}
-        self.weights = np.array([1 << at for at in range(len(self.names))], np.uint64)
+        self.suit_bits: dict[frozenset[str], int] = {}
+        self.cards = frozenset(self.laws.pack)
+        options = options_of(self.rules)
+        self.extras = [extra for name, extra in EXTRAS.items() if name in options]
+        self.inert = [(names, value) for name, (names, _, value) in EXTRAS.items() if name not in options]
         self.games = GameBatch(self.rules, lanes, seed=seed)
         self.referees: list[Referee] = [None] * lanes  # type: ignore[list-item]
         self.choosers: list[list[Choice]] = [[]] * lanes
-        self.ended = [False] * lanes  # whether the last play ended a hand
+        self.ended = [False] * lanes  # whether the last action ended a hand
         self.restart(np.ones(lanes, bool))
 
     def restart(self, where: NDArray[np.bool_]) -> None:
@@ -219,10 +172,12 @@ class Lockstep:
             zero = [0] * self.laws.num_teams
             scores.append(scenario.scores(self.rng, self.rules) if scenario.scores and where[lane] else zero)
         self.games.reset(deals=deals_of(self.rules, deals), where=where, match_score=np.array(scores))
+        alburs = [[self.names[card] for card in row if card >= 0] for row in self.games.state["albur_cards"].tolist()]
         for lane in np.flatnonzero(where):
             if self.referees[lane] is not None:
                 self.close(self.referees[lane])
-            self.referees[lane] = Referee(self.rules, *deals[lane], match_score=scores[lane], laws=self.laws)
+            assert bool(alburs[lane]) == bool(self.rules.albur)  # 1.6.3: once per match
+            self.referees[lane] = Referee(self.rules, *deals[lane], scores[lane], self.laws, alburs[lane])
             self.ended[lane] = False
             self.choosers[lane] = [self.rng.choice(scenario.choices) for _ in range(self.laws.num_seats)]
         self.compare("after the deal")
@@ -246,18 +201,20 @@ class Lockstep:
         return self.tally
 
     def ply(self) -> None:
-        """One play in every lane."""
+        """One action in every lane."""
         if self.scenario.misdeal:
             self.maybe_misdeal()
         self.compare_legal()
-        cards = [self.choose(lane, game) for lane, game in enumerate(self.referees)]
+        actions = [self.choose(lane, game) for lane, game in enumerate(self.referees)]
         self.try_illegal()
-        self.games.step(np.array([self.ids[card] for card in cards]))
-        self.ended = [False] * len(cards)
-        for game, card in zip(self.referees, cards, strict=True):
-            game.play(card)
+        self.games.step(np.array([self.ids[action] for action in actions]))
+        self.ended = [False] * len(actions)
+        for game, action in zip(self.referees, actions, strict=True):
+            game.play(action)
+            if action not in self.cards:
+                self.tally.said[action] += 1
         self.deal_next()
-        self.tally.plies += len(cards)
+        self.tally.plies += len(actions)
         self.compare("after the play")
         over = np.array([game.done for game in self.referees])
         if self.scenario.one_hand_each:
@@ -266,14 +223,18 @@ class Lockstep:
             self.restart(over)
 
     def deal_next(self) -> None:
-        """Tell the referees of finished hands what the engine dealt."""
-        over = [lane for lane, game in enumerate(self.referees) if game.hand_over]
+        """Tell the referees of finished hands, and of deals called off, what the engine dealt."""
+        over = [lane for lane, game in enumerate(self.referees) if game.hand_over or game.void]
         orders = self.orders() if over else []
         for lane in over:
+            game = self.referees[lane]
+            if game.void:
+                game.deal_again(orders[lane])
+                continue
             self.ended[lane] = True
             self.tally.hands += 1
-            if not self.referees[lane].done:
-                self.referees[lane].next_hand(orders[lane])
+            if not game.done:
+                game.next_hand(orders[lane])
 
     def orders(self) -> list[list[str]]:
         """The dealing order of each lane's hand, as the engine has it."""
@@ -282,30 +243,30 @@ class Lockstep:
 
     def choose(self, lane: int, game: Referee) -> str:
         legal = game.legal()
-        if self.rules.illegal == "lose_match" and self.rng.random() < self.scenario.illegal:
-            return self.rng.choice(self.illegal_cards(game) or legal)
+        if self.scenario.illegal and self.rules.illegal == "lose_match" and self.rng.random() < self.scenario.illegal:
+            return self.rng.choice(self.illegal_actions(game) or legal)
         return self.choosers[lane][game.seat](game, legal, self.rng)
 
-    def illegal_cards(self, game: Referee) -> list[str]:
-        """Cards that the seat to act may not play: half the time of its own hand, where it holds any."""
+    def illegal_actions(self, game: Referee) -> list[str]:
+        """What the seat to act may not do: half the time cards of its own hand, where it holds any such."""
         legal = game.legal()
         own = [card for card in game.hands[game.seat] if card not in legal]
-        return own if own and self.rng.random() < 0.5 else [card for card in self.laws.pack if card not in legal]
+        return own if own and self.rng.random() < 0.5 else [name for name in self.names if name not in legal]
 
     def try_illegal(self) -> None:
-        """Where the rules refuse an illegal play (1.4.1), offer one: nothing may change in any lane."""
+        """Where the rules refuse an illegal action (1.4.1), offer one: nothing may change in any lane."""
         if self.rules.illegal != "raise" or self.rng.random() >= self.scenario.illegal:
             return
         actions = [self.ids[game.legal()[0]] for game in self.referees]
         lane = self.rng.randrange(len(actions))
-        card = self.rng.choice(self.illegal_cards(self.referees[lane]))
-        actions[lane] = self.ids[card]
+        action = self.rng.choice(self.illegal_actions(self.referees[lane]))
+        actions[lane] = self.ids[action]
         before = self.games.state.tobytes()
-        with pytest.raises(IllegalMove, match=f"lane {lane}, seat {self.referees[lane].seat}: {card}"):
+        with pytest.raises(IllegalMove, match=f"lane {lane}, seat {self.referees[lane].seat}: {action}"):
             self.games.step(np.array(actions))
         assert self.games.state.tobytes() == before
         with pytest.raises(ValueError, match="not legal"):
-            self.referees[lane].play(card)
+            self.referees[lane].play(action)
 
     def maybe_misdeal(self) -> None:
         where = np.array([not game.log and self.rng.random() < self.scenario.misdeal for game in self.referees])
@@ -322,50 +283,100 @@ class Lockstep:
 
     def compare_legal(self) -> None:
         """The mask against the referee, every lane."""
-        words = (self.games.legal_actions() * self.weights).sum(axis=1, dtype=np.uint64).tolist()
-        for lane, (game, word) in enumerate(zip(self.referees, words, strict=True)):
-            if word != sum(self.bits[card] for card in game.legal()):
-                legal = [name for name in self.names if word & self.bits[name]]
+        rows = np.packbits(self.games.legal_actions(), axis=1, bitorder="little")
+        bits = self.bits.__getitem__
+        for lane, (game, row) in enumerate(zip(self.referees, rows, strict=True)):
+            word = int.from_bytes(row.tobytes(), "little")
+            if word != sum(map(bits, game.legal())):
+                legal = sorted(name for name in self.names if word & self.bits[name])
                 raise AssertionError(f"{self.where(lane, game)}: legal {legal}, by the referee {sorted(game.legal())}")
 
     def compare(self, when: str) -> None:
         """Every fact that both know, every lane."""
-        state, teams = self.games.state, self.laws.num_teams
-        columns = [state[name].astype(np.int64)[:, None] for name in OPEN + RESULT]
-        columns += [state[name][:, :teams].astype(np.int64) for name in BY_TEAM]
-        rows = np.concatenate(columns, axis=1).tolist()
-        hands = state["hands"][:, : self.laws.num_seats].tolist()
-        for lane, (game, row, held) in enumerate(zip(self.referees, rows, hands, strict=True)):
-            expected = self.open_facts(game) + self.result_facts(lane, game)
+        state = self.games.state
+        rows, hands = self._rows(), state["hands"][:, : self.laws.num_seats].tolist()
+        face_down = state["face_down"].tolist()
+        for names, value in self.inert:
+            assert all((state[name] == value).all() for name in names), (
+                f"{when}: {names} is not {value} in {self.rules}"
+            )
+        for lane, (game, row) in enumerate(zip(self.referees, rows, strict=True)):
+            expected = self.open_facts(game)
+            for _, fact, _ in self.extras:
+                expected += fact(self, lane, game)
             if game.done:  # nobody is to act, and the rest of the open facts mean nothing any more
-                expected[: len(OPEN)] = [-1, *row[1 : len(OPEN)]]
+                expected = [NONE, 0, *row[2 : len(expected)]]
+            expected += self.result_facts(lane, game)
             if row != expected:
                 self.report(f"{when}, {self.where(lane, game)}", row, expected)
-            if not game.log and held != [sum(self.bits[card] for card in hand) for hand in game.hands]:
-                raise AssertionError(f"{when}, {self.where(lane, game)}: the hands differ")
+            if not game.actions or (self.rules.piles and not game.trick and not game.done):
+                self.compare_hands(when, lane, hands[lane], face_down[lane])
+
+    def _rows(self) -> list[list[int]]:
+        """The engine's side of the comparison, one row a lane: OPEN, the extras, RESULT, BY_TEAM."""
+        state, lanes, seats = self.games.state, len(self.games), self.laws.num_seats
+        last = np.maximum(state["num_plays"].astype(np.int64) - 1, 0)
+        hands = np.bitwise_or.reduce(state["hands"][:, :seats], axis=1)
+        made = {
+            "last_action": state["plays"][np.arange(lanes), last],
+            "last_seat": state["play_seats"][np.arange(lanes), last],
+            "shown": state["shown"] & hands,
+            "counted": state["counted"][:, :seats],
+            "counts": self._told(seats) if self.rules.talk else None,
+        }
+        columns = [made[name] if name in made else state[name] for name in self._names()]
+        columns += [state[name][:, : self.laws.num_teams] for name in BY_TEAM]
+        return np.concatenate([column.reshape(lanes, -1).astype(np.int64) for column in columns], axis=1).tolist()
+
+    def _names(self) -> list[str]:
+        return [*OPEN, *(name for names, _, _ in self.extras for name in names), *RESULT]
+
+    def _told(self, seats: int) -> NDArray[np.int64]:
+        """The engine's numbers of suits that are known, 0 of the others."""  # [B, S, 4]
+        known = self.games.state["counted"][:, :seats, None] >> np.arange(4) & 1
+        return self.games.state["counts"][:, :seats] * known.astype(np.int64)
+
+    def compare_hands(self, when: str, lane: int, held: list[int], face_down: int) -> None:
+        game = self.referees[lane]
+        expected = [sum(self.bits[card] for card in hand) for hand in game.hands]
+        if held != expected:
+            raise AssertionError(f"{when}, {self.where(lane, game)}: the hands differ")
+        if face_down != sum(self.bits[card] for card in [*game.under.values(), *game.dead]):
+            raise AssertionError(f"{when}, {self.where(lane, game)}: the cards face down differ")
 
     def open_facts(self, game: Referee) -> list[int]:
         """The values of OPEN by the referee."""
-        trick = game.trick
-        best_seat, best = self.laws.winning(trick, game.trump) if trick else (-1, "")
+        trick, ids = game.trick, self.ids
+        best_seat, best = self.laws.winning(trick, game.trump) if trick else (NONE, "")
+        last = game.actions[-1] if game.actions else None
         return [
             game.seat,
+            PHASES[game.phase],
             game.dealer,
             game.leader,
-            SUITS.index(game.trump),
-            self.ids[game.turned],
+            SUITS.index(game.trump) if game.trump else NONE,
+            ids[game.turned],
             len(trick),
-            self.ids[best] if trick else -1,
+            ids[best],
             best_seat,
-            SUITS.index(trick[0][1][1]) if trick else -1,
-            sum(SUIT_BIT[suit] for suit in game.suits_led),
-            sum(SUIT_BIT[suit] for suit in game.suits_played),
-            len(game.log),
+            SUITS.index(trick[0][1][1]) if trick else NONE,
+            self.suits(game.suits_led),
+            self.suits(game.suits_played),
+            len(game.actions),
             game.waiting_bonus,
             game.bonus,
             game.hand_number,
             game.attempt,
+            ids[last[1]] if last else NO_ACTION,
+            last[0] if last else NONE,
+            _shown(self, game),
         ]
+
+    def suits(self, suits: frozenset[str]) -> int:
+        """Suits as bits."""
+        if suits not in self.suit_bits:
+            self.suit_bits[suits] = sum(SUIT_BIT[suit] for suit in suits)
+        return self.suit_bits[suits]
 
     def result_facts(self, lane: int, game: Referee) -> list[int]:
         """The values of RESULT and BY_TEAM by the referee."""
@@ -374,7 +385,7 @@ class Lockstep:
         return [*flags, *game.match_score, *last, *game.hand_points, *game.tricks_won]
 
     def report(self, where: str, row: list[int], expected: list[int]) -> None:
-        names = OPEN + RESULT + [f"{name}[{team}]" for name in BY_TEAM for team in range(self.laws.num_teams)]
+        names = self._columns() + [f"{name}[{team}]" for name in BY_TEAM for team in range(self.laws.num_teams)]
         wrong = [
             f"{name} {ours} (referee {theirs})"
             for name, ours, theirs in zip(names, row, expected, strict=True)
@@ -382,5 +393,14 @@ class Lockstep:
         ]
         raise AssertionError(f"{where}: {', '.join(wrong)}")
 
+    def _columns(self) -> list[str]:
+        """A name for each column before those by team."""
+        state, columns = self.games.state, []
+        for name in self._names():
+            size = state[name][0].size if name in state.dtype.names else 1
+            size = size // 4 * self.laws.num_seats if name in ("counted", "counts") else size
+            columns += [name] if size == 1 else [f"{name}[{at}]" for at in range(size)]
+        return columns
+
     def where(self, lane: int, game: Referee) -> str:
-        return f"lane {lane}, hand {game.hand_number}, ply {len(game.log)} of {self.rules}"
+        return f"lane {lane}, hand {game.hand_number}, ply {len(game.actions)} ({game.phase}) of {self.rules}"

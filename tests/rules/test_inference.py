@@ -9,21 +9,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from lockstep import (
-    Lockstep,
-    Scenario,
-    at_random,
-    deals_of,
-    game_after,
-    greedy,
-    keep_sevens,
-    long_suits,
-    play,
-    sevens_together,
-    shuffled,
-)
+from lockstep import Lockstep, Scenario, deals_of, game_after, play
 from positions import POSITIONS, history_to, order_for
 from referee import Laws, Referee
+from stacks import at_random, greedy, keep_sevens, long_suits, sevens_together, shuffled
 from test_referee import MODES, mode_name
 
 from malilla_env import GameBatch, RuleSet, ruleset

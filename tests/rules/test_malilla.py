@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lockstep import game_after, greedy, legal_cards, one_strong_side, play
+from lockstep import game_after, legal_cards, play
 from positions import POSITIONS, SCORINGS, TRICKS, History, hand_scoring, history_to, order_for
 from referee import Laws, Referee
+from stacks import greedy, one_strong_side
 
 from malilla_env import GameBatch, IllegalMove, RuleSet, ruleset
 from malilla_env.cards import card_name, cards_in, display, parse_card

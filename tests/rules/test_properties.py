@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lockstep import deals_of, long_suits, shuffled
+from lockstep import deals_of
 from referee import Laws, Referee
+from stacks import long_suits, shuffled
 from test_referee import MODES, mode_name
 
 from malilla_env import GameBatch, ruleset

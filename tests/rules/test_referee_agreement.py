@@ -10,10 +10,8 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lockstep import (
-    Lockstep,
-    Scenario,
-    Tally,
+from lockstep import Lockstep, Scenario, Tally
+from stacks import (
     at_random,
     greedy,
     keep_sevens,

@@ -1,19 +1,26 @@
-"""Records: played hands and matches as text, one JSON object a line; written, read, and replayed with every check.
+"""Records as text: played hands and matches, one JSON object a line; written, read, and every claim replayed.
 
-Enters: games as they are played, or text. Leaves: Records, text, or the games again, ply by ply. A Record holds what
-was put in (rules, deals, plays); what came out (bonus, points, score, winner) is always replayed, never trusted. So
-`read` checks all that a text claims, and `write(read(text)) == text` for every text that it takes.
+Enters: Records, or text. Leaves: text, or Records. What was put in (rules, deals, draws, plays) makes the Record; what
+came out (bonus, points, score, winner) is replayed, never trusted. So `read` checks all that a text claims, and
+`write(read(text)) == text` for every text that it takes.
 
-    {"format": "malilla-record 1", "episode": "match", "rules": {...every field...}, "match_score": [0, 0]}
+    {"format": "malilla-record 2", "episode": "match", "rules": {...every field...}, "match_score": [0, 0],
+     "albur": null}
     {"hand": 0, "attempt": 0, "dealer": 3, "deal": "7s 4d ...", "bonus": 3, "waits": false, "plays": ["0:5h", ...],
      "end": "played", "points": [43, 27], "tricks": [6, 4], "score": [8, 3]}
     ...
     {"winner": 0, "score": [36, 20], "zapato": false, "capote": false, "reneged": null}
 
-A text is one or more records, one after the other. "match_score" is the score to start from. "deal" is the dealing
-order, the dealer's right first (RULES 1.2.2). "bonus" is the dealer's; "waits" says that it was not paid at once
-(1.2.4). A play is the seat and the action's name. "end" is "played", "misdeal" (1.2.5: nothing was played, and the next
-line is the next attempt) or "illegal" (1.4: the last play was, and the match is over). Lists of two are by side.
+A text is one or more records, one after the other. "match_score" is the score to start from, by side as all such lists,
+before the points of the albur; "albur" the two cards drawn before the first hand, the dealer's right's first, like
+"Ks 4d" (RULES 1.6.3), or null. "deal" is the dealing order, the dealer's right first, dead and covered cards included
+(1.2.2, 3.7, 3.8). "bonus" is the dealer's; "waits" says that it was not paid at once (1.2.4). A play is the seat and
+the action's name: a card, or what was asked, bid or said. "end" is how the hand ended:
+
+- "played": all tricks were;
+- "misdeal", "redeal", "passed": the deal is void, by a misdeal called before the first card (1.2.5), a new deal agreed
+  to (1.6.2), or an auction in which all passed (3.6); the next line is the next attempt at the hand;
+- "illegal": the last play was, and the match is over (1.4).
 """
 
 from __future__ import annotations
@@ -21,152 +28,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
 from malilla_env.batch import EPISODES, GameBatch
-from malilla_env.deals import deal_dtype
+from malilla_env.replay import ENDS, Hand, Moment, Record, RecordError, replay, score_between
 from malilla_env.rules import RuleSet
 from malilla_env.state import NONE
 
-FORMAT = "malilla-record 1"
+__all__ = ["Hand", "Moment", "Record", "RecordError", "entries", "load", "read", "replay", "save", "write"]
+
+FORMAT = "malilla-record 2"
+OLDER = ("malilla-record 1",)
 LONGEST_LINE = 1 << 16  # characters; the longest hand needs a fiftieth of it
 LARGEST_FILE = 1 << 28  # bytes
-ENDS = ("played", "misdeal", "illegal")
-HEADER = ("format", "episode", "rules", "match_score")
+HEADER = ("format", "episode", "rules", "match_score", "albur")
 HAND = ("hand", "attempt", "dealer", "deal", "bonus", "waits", "plays", "end", "points", "tricks", "score")
 RESULT = ("winner", "score", "zapato", "capote", "reneged")
-
-
-class RecordError(ValueError):
-    """What is wrong with a record, and where: `line` and `ply` count from 1; `ply` is None where it is no play."""
-
-    def __init__(self, reason: str, line: int, ply: int | None = None) -> None:
-        super().__init__(f"line {line}" + ("" if ply is None else f", ply {ply}") + f": {reason}")
-        self.reason, self.line, self.ply = reason, line, ply
-
-
-@dataclass(frozen=True)
-class Hand:
-    """One deal and its play."""
-
-    dealer: int
-    cards: tuple[int, ...]  # ids in dealing order
-    plays: tuple[tuple[int, int], ...]  # (seat, action id); the illegal one included
-    end: str = "played"  # played | misdeal | illegal
-
-
-@dataclass(frozen=True)
-class Record:
-    """A whole episode: a hand, or all hands of a match."""
-
-    rules: RuleSet
-    episode: str
-    match_score: tuple[int, ...]  # to start from
-    hands: tuple[Hand, ...]
-
-
-class Moment(NamedTuple):
-    """The table before a play of `hand` (a place in `Record.hands`), or, when `over`, after its last.
-
-    `games` is live: copy it to keep it. When a hand of a match is over, its results stand in `last_points` and so on,
-    and the cards on the table are of some next hand, not of the record's.
-    """
-
-    hand: int
-    ply: int
-    over: bool
-    games: GameBatch
-
-
-# --- replaying
-def replay(record: Record, first_line: int = 1) -> Iterator[Moment]:
-    """The games of a record, ply by ply. RecordError names the line and the play that the rules do not allow.
-
-    Lines are those of `write`: a record's hands begin on its second. `first_line` is the record's own first.
-    """
-    games = _new_games(record, first_line)
-    score, hand_number, attempt = record.match_score, 0, 0
-    for place, hand in enumerate(record.hands):
-        line = first_line + 1 + place
-        if place and games.done[0]:
-            raise RecordError("there is another hand, but the match was over", line)
-        if place and hand.dealer != games.dealer[0]:
-            raise RecordError(f"seat {hand.dealer} deals, but it was the turn of seat {games.dealer[0]}", line)
-        _deal(games, hand, score, line)
-        games.state["hand_number"], games.state["attempt"] = hand_number, attempt
-        yield from _play_hand(games, place, hand, line)
-        score = _settled(games)
-        hand_number, attempt = (hand_number, attempt + 1) if hand.end == "misdeal" else (hand_number + 1, 0)
-    if not games.done[0]:
-        raise RecordError(f"the {record.episode} is not over yet", first_line + 1 + len(record.hands))
-
-
-def _new_games(record: Record, line: int) -> GameBatch:
-    if not record.hands:
-        raise RecordError("the record has no hand", line + 1)
-    try:
-        return GameBatch(record.rules, 1, episode=record.episode)
-    except ValueError as error:
-        raise RecordError(str(error), line) from None
-
-
-def _deal(games: GameBatch, hand: Hand, score: tuple[int, ...], line: int) -> None:
-    deals = np.zeros(1, deal_dtype(games.rules))
-    try:
-        deals["cards"], deals["dealer"] = hand.cards, hand.dealer
-        games.reset(deals=deals, match_score=np.array(score, np.int64))
-    except (ValueError, OverflowError) as error:
-        raise RecordError(str(error), line) from None
-
-
-def _play_hand(games: GameBatch, place: int, hand: Hand, line: int) -> Iterator[Moment]:
-    for ply, (seat, action) in enumerate(hand.plays):
-        fault = _fault(games, hand, ply, seat, action)
-        if fault:
-            raise RecordError(fault, line, ply + 1)
-        yield Moment(place, ply, False, games)
-        try:
-            games.step(np.array([action]))
-        except ValueError as error:
-            raise RecordError(str(error), line, ply + 1) from None
-    if hand.end == "misdeal":
-        yield Moment(place, 0, False, games)
-        games.misdeal(np.array([True]))
-    elif not (games.hand_over[0] or games.done[0]):
-        raise RecordError(f"the hand breaks off: seat {games.seat[0]} is on turn", line, len(hand.plays) + 1)
-    elif hand.end == "illegal" and games.reneged[0] == NONE:
-        raise RecordError("the last play is no illegal one, as the end says", line, len(hand.plays))
-    yield Moment(place, len(hand.plays), True, games)
-
-
-def _fault(games: GameBatch, hand: Hand, ply: int, seat: int, action: int) -> str:
-    """Why this play cannot stand here; empty if it can. An illegal play can be the last where the end says so."""
-    names = games.rules.action_names
-    legal = np.flatnonzero(games.legal_actions()[0]).tolist()
-    if hand.end == "misdeal":
-        return "a misdeal is called before the first lead, but here is a play"
-    if games.hand_over[0]:
-        return "the hand was over"
-    if seat != games.seat[0]:
-        return f"seat {seat} plays, but seat {games.seat[0]} is on turn"
-    if action not in range(len(names)):
-        return f"there is no action {action}"
-    if action not in legal and not (hand.end == "illegal" and ply + 1 == len(hand.plays)):
-        return f"{names[action]} is illegal for seat {seat}; legal: {' '.join(names[card] for card in legal)}"
-    return ""
-
-
-def _settled(games: GameBatch) -> tuple[int, ...]:
-    """The score as the last hand left it, without what the next deal's turned-up card paid."""
-    score = games.match_score[0].tolist()
-    if not games.done[0]:
-        score[games.rules.teams[games.dealer[0]]] -= int(games.paid_bonus[0])
-    return tuple(score)
 
 
 # --- writing
@@ -180,32 +58,39 @@ def write(records: Iterable[Record]) -> str:
 
 def entries(record: Record, first_line: int = 1) -> Iterator[dict[str, Any]]:
     """The objects of a record's lines, as the replay comes to them: the header, each hand, the result."""
-    rules, episode = record.rules.to_dict(), record.episode
-    yield dict(zip(HEADER, (FORMAT, episode, rules, list(record.match_score)), strict=True))
     for moment in replay(record, first_line):
         if moment.ply == 0 and not moment.over:
-            entry = _input(record, moment)
+            if moment.hand == 0:
+                yield _header(record)
+            entry = _dealt(record, moment)
         elif moment.over:
-            yield {**entry, **_outcome(record.hands[moment.hand].end, moment.games)}
+            yield {**entry, **_outcome(record.hands[moment.hand], moment.games)}
     yield _result(moment.games)
 
 
-def _input(record: Record, moment: Moment) -> dict[str, Any]:
+def _header(record: Record) -> dict[str, Any]:
+    albur = " ".join(record.rules.action_names[card] for card in record.albur) or None
+    values = (FORMAT, record.episode, record.rules.to_dict(), list(record.match_score), albur)
+    return dict(zip(HEADER, values, strict=True))
+
+
+def _dealt(record: Record, moment: Moment) -> dict[str, Any]:
     """A hand's entry as far as it is known when it is dealt."""
     state, hand, names = moment.games.state[0], record.hands[moment.hand], record.rules.action_names
     bonus, waits = int(state["paid_bonus"] + state["waiting_bonus"]), bool(state["waiting_bonus"])
     deal = " ".join(names[card] for card in hand.cards)
-    plays = [f"{seat}:{names[action]}" for seat, action in hand.plays]
-    known = (int(state["hand_number"]), int(state["attempt"]), hand.dealer, deal, bonus, waits, plays)
+    known = (int(state["hand_number"]), int(state["attempt"]), hand.dealer, deal, bonus, waits)
     return dict(zip(HAND, known, strict=False))
 
 
-def _outcome(end: str, games: GameBatch) -> dict[str, Any]:
+def _outcome(hand: Hand, games: GameBatch) -> dict[str, Any]:
     """The rest of a hand's entry."""
-    counted = end == "played"
+    names, counted = games.rules.action_names, hand.end == "played"
+    plays = [f"{seat}:{names[action]}" for seat, action in hand.plays]
     points = (games.last_points if counted else games.hand_points)[0].tolist()
     tricks = (games.last_tricks if counted else games.tricks_won)[0].tolist()
-    return dict(zip(HAND[7:], (end, points, tricks, list(_settled(games))), strict=True))
+    score = list(score_between(games.rules, games.state[0]))
+    return dict(zip(HAND[6:], (plays, hand.end, points, tricks, score), strict=True))
 
 
 def _result(games: GameBatch) -> dict[str, Any]:
@@ -259,12 +144,13 @@ def _parse(lines: list[str], start: int) -> tuple[Record, list[dict[str, Any]]]:
     said = [_object(lines[start], start + 1)]
     rules = _rules(said[0], start + 1)
     scores = _integers(said[0]["match_score"], rules.num_teams, "match_score", start + 1)
+    albur = () if said[0]["albur"] is None else _cards(rules, said[0]["albur"], 2, "albur", start + 1)
     hands: list[Hand] = []
     for number in range(start + 2, len(lines) + 1):
         said.append(_object(lines[number - 1], number))
         if "winner" in said[-1]:
             _fields(said[-1], RESULT, "a result", number)
-            return Record(rules, said[0]["episode"], scores, tuple(hands)), said
+            return Record(rules, said[0]["episode"], scores, tuple(hands), albur), said
         hands.append(_hand(rules, said[-1], number))
     raise RecordError("the record breaks off: its result is missing", len(lines) + 1)
 
@@ -304,6 +190,10 @@ def _fields(said: dict[str, Any], names: tuple[str, ...], what: str, line: int) 
 
 def _rules(said: dict[str, Any], line: int) -> RuleSet:
     """The rule set of a header."""
+    if said.get("format") in OLDER:
+        raise RecordError(
+            f"{said['format']!r} is older than {FORMAT!r}, which alone is read: record the games anew", line
+        )
     _fields(said, HEADER, "a header", line)
     if said["format"] != FORMAT:
         raise RecordError(f"format is {_short(said['format'])}, and only {FORMAT!r} can be read", line)
@@ -320,16 +210,21 @@ def _hand(rules: RuleSet, said: dict[str, Any], line: int) -> Hand:
     (dealer,) = _integers([said["dealer"]], 1, "dealer", line)
     if said["end"] not in ENDS:
         raise RecordError(f"end is {_short(said['end'])}; it must be one of {', '.join(ENDS)}", line)
-    if not isinstance(said["deal"], str):
-        raise RecordError(f"deal must be the cards in dealing order, not {_short(said['deal'])}", line)
     if not isinstance(said["plays"], list):
         raise RecordError(f"plays must be a list, not {_short(said['plays'])}", line)
+    cards = _cards(rules, said["deal"], rules.num_cards, "deal", line)
     ids = {name: action for action, name in enumerate(rules.action_names)}
-    cards = [ids.get(name, NONE) for name in said["deal"].split(" ")]
-    if min(cards) == NONE or len(cards) != rules.num_cards:
-        raise RecordError(f"deal must be the {rules.num_cards} cards of {rules.name}, not {_short(said['deal'])}", line)
     plays = tuple(_play(rules, ids, text, line, ply + 1) for ply, text in enumerate(said["plays"]))
-    return Hand(dealer, tuple(cards), plays, said["end"])
+    return Hand(dealer, cards, plays, said["end"])
+
+
+def _cards(rules: RuleSet, text: Any, count: int, what: str, line: int) -> tuple[int, ...]:
+    """The ids of so many cards of the pack, written with one blank between them."""
+    ids = {rules.action_names[card]: card for card in rules.deck}
+    cards = tuple(ids.get(name, NONE) for name in text.split(" ")) if isinstance(text, str) else ()
+    if len(cards) != count or NONE in cards:
+        raise RecordError(f"{what} must be {count} cards of {rules.name}, like '7s Ah', not {_short(text)}", line)
+    return cards
 
 
 def _play(rules: RuleSet, ids: dict[str, int], text: Any, line: int, ply: int) -> tuple[int, int]:
@@ -362,55 +257,3 @@ def _short(value: Any) -> str:
     """A value for a message."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-# --- recording
-class Recorder:
-    """Follows games from the start of their episodes: step them through it, and it keeps what they were given.
-
-    ValueError if an episode is under way already.
-    """
-
-    def __init__(self, games: GameBatch) -> None:
-        state = games.state
-        begun = np.flatnonzero((state["num_plays"] > 0) | (state["hand_number"] > 0) | (state["attempt"] > 0))
-        if len(begun):
-            raise ValueError(f"lane {begun[0]}: the episode is under way; a recorder must see it from the start")
-        self.games = games
-        self._scores = [
-            _settled(GameBatch.from_state(games.rules, state[lane : lane + 1])) for lane in range(len(games))
-        ]
-        self._hands: list[list[Hand]] = [[] for _ in range(len(games))]
-
-    def step(self, actions: ArrayLike) -> None:
-        """`GameBatch.step`, kept."""
-        before, given = self.games.state.copy(), np.asarray(actions)
-        self.games.step(given)
-        state = self.games.state
-        for lane in np.flatnonzero((state["hand_over"] | state["done"]) & ~before["done"]):
-            end = "played" if state["reneged"][lane] == NONE else "illegal"
-            last = (int(before["seat"][lane]), int(given[lane]))
-            self._hands[lane].append(_hand_of(self.games.rules, before[lane], (last,), end))
-
-    def misdeal(self, where: ArrayLike) -> None:
-        """`GameBatch.misdeal`, kept."""
-        before = self.games.state.copy()
-        self.games.misdeal(where)
-        for lane in np.flatnonzero(where):
-            self._hands[lane].append(_hand_of(self.games.rules, before[lane], (), "misdeal"))
-
-    def records(self) -> list[Record]:
-        """The records of the games that are over, in the order of their lanes."""
-        games = self.games
-        return [
-            Record(games.rules, EPISODES[int(games.state["one_hand"][lane])], self._scores[lane], tuple(hands))
-            for lane, hands in enumerate(self._hands)
-            if games.state["done"][lane]
-        ]
-
-
-def _hand_of(rules: RuleSet, row: np.void, more: tuple[tuple[int, int], ...], end: str) -> Hand:
-    """The hand that lies in a row of STATE, and the plays that end it."""
-    count = int(row["num_plays"])
-    plays = zip(row["play_seats"][:count].tolist(), row["plays"][:count].tolist(), strict=True)
-    return Hand(int(row["dealer"]), tuple(row["deck"][: rules.num_cards].tolist()), (*plays, *more), end)

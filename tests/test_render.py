@@ -9,7 +9,8 @@ import pytest
 from malilla_env import GameBatch, malilla_v0, ruleset
 from malilla_env.cards import parse_cards
 from malilla_env.deals import deal_dtype
-from malilla_env.record import Recorder, load, replay
+from malilla_env.record import load, replay
+from malilla_env.recorder import Recorder
 from malilla_env.render import HEIGHT, WIDTH, hand_words, news, play_through, table_image, table_text
 
 ORDER = (

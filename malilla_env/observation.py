@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from malilla_env.compiled import Array, Int, Row, Word, inline, jit, stream4, uncounted
 from malilla_env.rules import RuleSet
-from malilla_env.state import NONE, ONE, PHASES, ZERO, bit
+from malilla_env.state import NONE, ONE, OVER, PHASES, ZERO, bit
 from malilla_env.view import VIEW
 
 VERSION = 1
@@ -269,7 +269,7 @@ def put_table(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -
     put_seat(out, offsets[DEALER], np.int64(view["dealer"]), viewer, seats)
     put_seat(out, offsets[TRICK_SIZE], np.int64(view["trick_size"]), 0, seats)
     put_scores(view, rules, offsets, out)
-    if offsets[PHASE] != NONE:
+    if offsets[PHASE] != NONE and view["phase"] != OVER:
         out[offsets[PHASE] + view["phase"] - 1] = np.float32(1)
     if rules["redeal"] > 0 or rules["albur"] > 0:
         put_before_play(view, rules, offsets, out)

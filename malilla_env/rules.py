@@ -372,6 +372,8 @@ def _wrong_options(rules: RuleSet) -> Reasons:
     yield rules.talk and not partners, f"talk needs a partner who listens: {teams} are not two and two"
     yield rules.auction and not two_sides, f"trump bid needs two sides: in {teams} nobody would share a failed bid"
     yield rules.albur > 0 and (neighbours or not two_sides), f"albur needs two sides by turns around the table: {teams}"
+    level = len({card % rules.ranks for card in rules.deck}) < 2
+    yield rules.albur > 0 and level, "albur needs cards of unequal strength: two of one rank are drawn again for ever"
     others = sum(map(len, rules.others.values()))
     yield others > MAX_OTHERS, f"{others} actions besides cards, and a mask holds {MAX_OTHERS}: a smaller hand or no talk"
     longest = rules.longest_hand

@@ -56,9 +56,11 @@ def common_places(count: int) -> Places:
 
 
 def action_places(rules: RuleSet) -> Places:
-    """Of a vector of actions: the cards have suits, the others behind them have none."""
-    suits = np.arange(4 * rules.ranks).reshape(4, rules.ranks)
-    return Places(np.concatenate([suits[0], np.arange(4 * rules.ranks, rules.num_actions)]), suits[1:])
+    """Of a vector of actions: cards have suits, and so have the last of the others, which come in fours."""
+    cards = np.arange(4 * rules.ranks).reshape(4, rules.ranks)
+    spoken = np.arange(rules.first_suit_action, rules.num_actions).reshape(-1, 4).T
+    suits = np.concatenate([cards, spoken], axis=1)
+    return Places(np.concatenate([suits[0], np.arange(4 * rules.ranks, rules.first_suit_action)]), suits[1:])
 
 
 def layout_places(plan: Layout) -> Places:

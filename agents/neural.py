@@ -63,10 +63,14 @@ def trump_first(trumps: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def action_frame(rules: RuleSet, orders: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int [B, A]: the action id in each place of the network's frame; actions other than cards keep their place."""
-    cards = card_frame(rules, orders)
-    others = np.arange(cards.shape[1], rules.num_actions)
-    return np.concatenate([cards, np.broadcast_to(others, (len(orders), len(others)))], axis=1)
+    """int [B, A]: the action id in each place of the network's frame; those that speak of no suit keep their place."""
+    cards, rows = card_frame(rules, orders), len(orders)
+    others = np.broadcast_to(
+        np.arange(cards.shape[1], rules.first_suit_action), (rows, rules.first_suit_action - cards.shape[1])
+    )
+    fours = np.arange(rules.first_suit_action, rules.num_actions, 4)
+    spoken = (fours[:, None] + orders[:, None, :]).reshape(rows, 4 * len(fours))
+    return np.concatenate([cards, others, spoken], axis=1)
 
 
 class NeuralPlayer:

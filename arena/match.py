@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from arena.player import Player
 from malilla_env import GameBatch, RuleSet
+from malilla_env.rewards import hand_result
 
 BLOCK = 2048  # duplicate pairs played together
 
@@ -79,7 +80,7 @@ def _play(
     points = np.zeros((len(who), rules.num_teams), np.int64)  # margins by side, in units of UNIT
     while not games.done.all():
         games.step(_ask((a, b), games, seats, seed))
-        points += settle(games.last_points) * games.hand_over[:, None]
+        points += settle(hand_result(rules, games.state)[:, : rules.num_teams]) * games.hand_over[:, None]
     points += forfeit(rules, games.reneged)
     mine = who == 0
     margins = (points * mine).sum(axis=1).reshape(len(ways), -1).sum(axis=0)
@@ -131,8 +132,10 @@ def forfeit(rules: RuleSet, reneged: NDArray[np.int8]) -> NDArray[np.int64]:
 
 
 def _shares(games: GameBatch) -> NDArray[np.float64]:
-    """float [B, T]: 1 for the side that won the episode; in a level hand each of its best sides has an equal share."""
-    best = games.last_points == games.last_points.max(axis=1, keepdims=True)
+    """float [B, T]: 1 for the side that won the episode; where none did, each of its best sides has an equal share."""
+    result = hand_result(games.rules, games.state) if games.episode == "hand" else games.state["match_score"]
+    result = result[:, : games.rules.num_teams]
+    best = result == result.max(axis=1, keepdims=True)
     won = games.winner[:, None] == np.arange(games.rules.num_teams)
     top = np.where(games.winner[:, None] >= 0, won, best)
     return top / top.sum(axis=1, keepdims=True)

@@ -26,11 +26,12 @@ from malilla_env.phases import (
     show,
 )
 from malilla_env.rules import MAX_PLAYS, MAX_SEATS
-from malilla_env.scoring import TRUMP_BID, TRUMP_TURNED, best_of_hand, is_level, is_zapato, settle_hand
+from malilla_env.scoring import TRUMP_BID, TRUMP_TURNED, best_of_hand, is_level, is_zapato, note_hand, settle_hand
 from malilla_env.state import ASK, BID, CONSENT, NAME, NO_CARD, NONE, ONE, OVER, PLAY, TALK, ZERO, bit
 from malilla_env.tricks import legal_cards, protect, ruled_out, take_trick, unlock
 
 ALBUR = 1 << 33  # a counter that neither a shuffle nor a cut uses
+MAX_PASSED_OUT = 100  # deals in a row
 
 
 # --- the match begins
@@ -205,7 +206,7 @@ def deal_next(row: Row, rules: Row) -> None:
 
 @jit
 def misdeal(row: Row, rules: Row) -> None:
-    """1.2.5: no points, a bonus already paid is taken back, the next player deals. 3.6: so too when all have passed."""
+    """1.2.5, 3.6: no points, a bonus already paid is taken back, the next player deals."""
     take_bonus_back(row, rules)
     row["attempt"] += 1
     row["hand_over"] = False
@@ -387,6 +388,19 @@ def after_bid(row: Row, rules: Row, action: Int) -> None:
         offer_bid(row, rules, next_seat(row["seat"], rules))
     elif row["bidder"] != NONE:
         offer_names(row, rules)
+    else:
+        pass_out(row, rules)
+
+
+@jit
+def pass_out(row: Row, rules: Row) -> None:
+    """3.6: nobody has bid, and the next player deals; in an episode of one hand that was the hand, and it is level.
+
+    A match in which nobody bids any more ends too, without a winner: players who always pass would never end it.
+    """
+    if row["one_hand"] or row["attempt"] + 1 == MAX_PASSED_OUT:
+        note_hand(row, rules)
+        finish(row, NONE)
     else:
         misdeal(row, rules)
 

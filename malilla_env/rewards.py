@@ -39,11 +39,28 @@ def step_rewards(games: GameBatch, kind: str) -> NDArray[np.float64]:
 
 def hand_margin(games: GameBatch) -> NDArray[np.float64]:
     """float64 [B, T]: the margin of each side in the hand in play, by the tricks finished so far."""
-    return _above_mean(games.rules, games.state["hand_points"]) / games.rules.neutral
+    return _above_mean(games.rules, hand_so_far(games.rules, games.state)) / games.rules.neutral
+
+
+def hand_result(rules: RuleSet, state: NDArray[np.void]) -> NDArray[np.int16]:
+    """int16 [B, 4], by side: what the hand that the last step ended is compared by.
+
+    That is the points taken; where hands are bid for, the match points scored, since points say nothing of the bid.
+    """
+    result: NDArray[np.int16] = state["last_score_change" if rules.auction else "last_points"]
+    return result
+
+
+def hand_so_far(rules: RuleSet, state: NDArray[np.void]) -> NDArray[np.int16]:
+    """int16 [B, 4], by side: what is certain of `hand_result` in the hand in play, or when an episode of one hand ends."""
+    if rules.auction:
+        return np.where(state["done"][:, None], state["last_score_change"], np.int16(0))
+    so_far: NDArray[np.int16] = state["hand_points"]
+    return so_far
 
 
 def _margin(rules: RuleSet, state: NDArray[np.void]) -> NDArray[np.float64]:
-    return _above_mean(rules, state["last_points"]) / rules.neutral
+    return _above_mean(rules, hand_result(rules, state)) / rules.neutral
 
 
 def _score(rules: RuleSet, state: NDArray[np.void]) -> NDArray[np.float64]:

@@ -82,17 +82,43 @@ class Config:
 
 
 def load_config(path: Path) -> Config:
-    """The config of a TOML file; ValueError names the file and the wrong table, key or value."""
+    """The config of a TOML file; ValueError names the file and the wrong table, key or value.
+
+    A file may begin with ``extends = "other.toml"``, its path seen from the file: it then changes that config.
+    """
+    values = _read(path, ())
+    try:
+        return config_from(values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _read(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
+    """The values of a file and of those that it extends; `below` are the files that extend this one."""
+    if path.resolve() in below:
+        raise ValueError(f"{path} extends itself")
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"cannot read the config {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
-    try:
-        return config_from(values)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    base = values.pop("extends", None)
+    if base is None:
+        return values
+    if not isinstance(base, str):
+        raise ValueError(f"{path}: extends must be the path of a config, not {base!r}")
+    return _merged(_read(path.parent / base, (*below, path.resolve())), values)
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A table with some of its values changed, table by table."""
+    both = {key: _merged(base[key], value) for key, value in changes.items() if _tables(base.get(key), value)}
+    return {**base, **changes, **both}
+
+
+def _tables(*values: Any) -> bool:
+    return all(isinstance(value, dict) for value in values)
 
 
 def config_from(values: dict[str, Any]) -> Config:

@@ -20,6 +20,7 @@ from agents.learning.teacher import Teacher
 from agents.neural import Critic, Policy, action_frame, trump_first
 from malilla_env import GameBatch, RuleSet
 from malilla_env.observation import encode_views
+from malilla_env.rewards import hand_so_far
 
 POINTS = 10.0  # points of a hand in one unit of value
 
@@ -40,6 +41,7 @@ class Steps:
     lesson: Arrays = field(default_factory=list)  # float32 [n, A], logits of the teacher's moves; [n, 0] without one
     value: Arrays = field(default_factory=list)  # float32 [n, T], own side first
     reward: Arrays = field(default_factory=list)  # float32 [N, T], margin won by this ply, by team
+    decisions: int = 0  # forced ones included
 
     def keep(self, **rows: NDArray[Any]) -> None:
         for name, array in rows.items():
@@ -84,13 +86,19 @@ def play_hands(
     streams = np.arange(update * lanes, (update + 1) * lanes)
     games = GameBatch(rules, lanes, seed, episode="hand", streams=streams, purpose="train")
     games.reset(seed, match_score=start_scores(rules, lanes, seed, update))
-    steps, points = Steps(), games.hand_points.copy()
+    steps, before = Steps(), so_far(games)
     while not games.done.all():
+        steps.decisions += int((~games.done).sum())
         games.step(choose(games, policy, critic, steps, seed, teacher))
-        won = (games.hand_points - points).astype(np.float32)
-        steps.keep(reward=won - won.mean(axis=1, keepdims=True))
-        points = games.hand_points.copy()
+        after = so_far(games)
+        steps.keep(reward=(after - before) - (after - before).mean(axis=1, keepdims=True))
+        before = after
     return steps
+
+
+def so_far(games: GameBatch) -> NDArray[np.float32]:
+    """float32 [N, T]: what each side has of its hand, in points."""
+    return hand_so_far(games.rules, games.state)[:, : games.rules.num_teams].astype(np.float32)
 
 
 def choose(
@@ -203,6 +211,6 @@ def collect(
         **{name: joined(getattr(steps, name)) for name in names},
         advantage=torch.from_numpy(advantage).to(device),
         returns=torch.from_numpy(returns).to(device),
-        decisions=config.lanes * len(steps.reward),
+        decisions=steps.decisions,
         margin=float(np.abs(np.sum(steps.reward, axis=0)).mean()),
     )

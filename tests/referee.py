@@ -89,13 +89,17 @@ class Laws:
         trump: str,
         suits_led: Iterable[str] = (),
         suits_played: Iterable[str] = (),
+        winning: tuple[int, str] | None = None,
     ) -> tuple[list[str], str]:
-        """The cards of `hand` that may be played, and the branch of the rules that says so."""
+        """The cards of `hand` that may be played, and the branch of the rules that says so.
+
+        `winning` are the seat and card that win the trick, where they are known.
+        """
         hand = list(hand)
         if not trick:
             return hand, "1.3.1 lead: any card"
         led = trick[0][1][1]
-        winner, best = self.winning(trick, trump)
+        winner, best = winning or self.winning(trick, trump)
         # 1.3.7: duties hold against opponents, and against partner only by the parameter
         partner_wins = self.partner(seat, winner)
         bound = self.rules.climb_over_partner or not partner_wins
@@ -218,6 +222,7 @@ class Referee(Phases):
         self.log: list[Play] = []
         self.actions: list[Play | Said] = []  # the log, and what was asked, bid and said
         self.trick: list[tuple[int, str]] = []
+        self.best: tuple[int, str] | None = None  # the seat and card that win the trick as it lies
         self.suits_led: frozenset[str] = frozenset()  # 1.3.10
         self.suits_played: frozenset[str] = frozenset()
         self.hand_points = [0] * laws.num_teams
@@ -328,8 +333,8 @@ class Referee(Phases):
             self.begin_talk()
 
     def legal_play(self) -> tuple[list[str], str]:
-        hand = self.hands[self.seat]
-        return self.laws.legal(self.seat, hand, self.trick, self.trump, self.suits_led, self.suits_played)
+        table = (self.trick, self.trump, self.suits_led, self.suits_played, self.best)
+        return self.laws.legal(self.seat, self.hands[self.seat], *table)
 
     def do_play(self, card: str, why: str) -> None:
         seat, suit = self.seat, card[1]
@@ -348,6 +353,8 @@ class Referee(Phases):
         if self.rules.talk:
             self.forget(seat, card)
         self.trick.append((seat, card))
+        if self.best is None or self.laws.beats(card, self.best[1], self.trump):
+            self.best = (seat, card)
         self.seat = (seat + 1) % self.laws.num_seats  # 1.1.1
         if len(self.trick) == self.laws.num_seats:
             self._take_trick()
@@ -366,6 +373,7 @@ class Referee(Phases):
     def _take_trick(self) -> None:
         """1.3.9: to the highest trump, else to the highest card of the led suit; 1.3.1: the winner leads."""
         winner, best = self.laws.winning(self.trick, self.trump)
+        assert (winner, best) == self.best
         side = self.laws.teams[winner]
         self._count_trick(winner, best)
         cards = sum(self.laws.points[card] for _, card in self.trick)
@@ -373,7 +381,7 @@ class Referee(Phases):
         self.tricks_won[side] += 1
         if self.rules.piles:
             self._turn_up_piles()
-        self.trick = []
+        self.trick, self.best = [], None
         self.leader = self.last_winner = winner
         if any(self.hands):
             self.to_lead()

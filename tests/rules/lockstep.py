@@ -17,12 +17,16 @@ import pytest
 from numpy.typing import NDArray
 from positions import History
 from referee import SUITS, Laws, Referee
-from stacks import Choice, Stack, at_random, shuffled
+from stacks import MIXED, Choice, Stack, at_random, shuffled, uneven
 
-from malilla_env import GameBatch, IllegalMove, RuleSet
+from malilla_env import GameBatch, IllegalMove, RuleSet, ruleset
+from malilla_env.compiled import PURE
 from malilla_env.deals import deal_dtype
 
 Fact = Callable[["Lockstep", int, Referee], list[int]]
+
+SHARE = 40 if PURE else 1  # as plain Python the engine plays that many times fewer hands
+VISITS = 200  # of each branch, at least
 
 SUIT_BIT = {suit: 1 << at for at, suit in enumerate(SUITS)}
 PHASES = {"play": 1, "ask": 2, "consent": 3, "bid": 4, "name": 5, "talk": 6}
@@ -73,15 +77,16 @@ BY_TEAM = ["match_score", "last_points", "last_tricks", "last_score_change", "ha
 
 def _shown(side: Lockstep, game: Referee) -> int:
     """The bits of the cards known to lie in some hand."""
-    if not side.rules.piles and not side.rules.talk:  # as a game without them knows, and soon told
-        return side.bits[game.turned] if game.turned in game.hands[game.dealer] else 0
-    return sum(side.bits[card] for seat in range(side.laws.num_seats) for card in game.shown(seat))
+    if side.rules.piles:
+        return sum(side.bits[card] for hand in game.hands for card in hand)
+    told = {(game.dealer, game.turned), *game.said}
+    return sum(side.bits[card] for seat, card in told if card in game.hands[seat])
 
 
 def _counts(side: Lockstep, lane: int, game: Referee) -> list[int]:
     """Per seat: the bits of the suits told, and the number of each suit or 0."""
-    numbers = [told.get(suit, 0) for told in game.counts for suit in SUITS]
-    return [sum(SUIT_BIT[suit] for suit in told) for told in game.counts] + numbers
+    bits = [sum(map(SUIT_BIT.__getitem__, told)) for told in game.counts]
+    return bits + [told.get(suit, 0) if told else 0 for told in game.counts for suit in SUITS]
 
 
 # Facts of single options: the engine's fields, how the referee tells them, and the value that they keep without it.
@@ -117,6 +122,7 @@ class Scenario:
     scores: Callable[[random.Random, RuleSet], Sequence[int]] | None = None
     misdeal: float = 0.0
     illegal: float = 0.0  # chance of an illegal action at a ply
+    illegal_in: tuple[str, ...] = tuple(PHASES)  # of these phases
     one_hand_each: bool = False  # start again after every hand, so that every hand is stacked
     turned: str = ""  # the rank to turn up, if any
 
@@ -204,8 +210,9 @@ class Lockstep:
         """One action in every lane."""
         if self.scenario.misdeal:
             self.maybe_misdeal()
-        self.compare_legal()
-        actions = [self.choose(lane, game) for lane, game in enumerate(self.referees)]
+        legal = [game.legal() for game in self.referees]
+        self.compare_legal(legal)
+        actions = [self.choose(*of_lane) for of_lane in zip(self.referees, legal, self.choosers, strict=True)]
         self.try_illegal()
         self.games.step(np.array([self.ids[action] for action in actions]))
         self.ended = [False] * len(actions)
@@ -241,11 +248,11 @@ class Lockstep:
         deck = self.games.deck[:, : self.rules.num_cards].tolist()
         return [[self.names[card] for card in row] for row in deck]
 
-    def choose(self, lane: int, game: Referee) -> str:
-        legal = game.legal()
-        if self.scenario.illegal and self.rules.illegal == "lose_match" and self.rng.random() < self.scenario.illegal:
+    def choose(self, game: Referee, legal: list[str], choosers: list[Choice]) -> str:
+        wrong = self.scenario.illegal if self.rules.illegal == "lose_match" else 0.0
+        if wrong and game.phase in self.scenario.illegal_in and self.rng.random() < wrong:
             return self.rng.choice(self.illegal_actions(game) or legal)
-        return self.choosers[lane][game.seat](game, legal, self.rng)
+        return choosers[game.seat](game, legal, self.rng)
 
     def illegal_actions(self, game: Referee) -> list[str]:
         """What the seat to act may not do: half the time cards of its own hand, where it holds any such."""
@@ -281,15 +288,15 @@ class Lockstep:
 
     # ---- comparing
 
-    def compare_legal(self) -> None:
+    def compare_legal(self, legal: list[list[str]]) -> None:
         """The mask against the referee, every lane."""
-        rows = np.packbits(self.games.legal_actions(), axis=1, bitorder="little")
-        bits = self.bits.__getitem__
-        for lane, (game, row) in enumerate(zip(self.referees, rows, strict=True)):
-            word = int.from_bytes(row.tobytes(), "little")
-            if word != sum(map(bits, game.legal())):
-                legal = sorted(name for name in self.names if word & self.bits[name])
-                raise AssertionError(f"{self.where(lane, game)}: legal {legal}, by the referee {sorted(game.legal())}")
+        packed = np.packbits(self.games.legal_actions(), axis=1, bitorder="little")
+        bits, size, data = self.bits.__getitem__, packed.shape[1], packed.tobytes()
+        for lane, names in enumerate(legal):
+            word = int.from_bytes(data[lane * size : (lane + 1) * size], "little")
+            if word != sum(map(bits, names)):
+                ours, where = [name for name in self.names if word & self.bits[name]], self.where(lane)
+                raise AssertionError(f"{where}: legal {sorted(ours)}, by the referee {sorted(names)}")
 
     def compare(self, when: str) -> None:
         """Every fact that both know, every lane."""
@@ -308,7 +315,7 @@ class Lockstep:
                 expected = [NONE, 0, *row[2 : len(expected)]]
             expected += self.result_facts(lane, game)
             if row != expected:
-                self.report(f"{when}, {self.where(lane, game)}", row, expected)
+                self.report(f"{when}, {self.where(lane)}", row, expected)
             if not game.actions or (self.rules.piles and not game.trick and not game.done):
                 self.compare_hands(when, lane, hands[lane], face_down[lane])
 
@@ -340,14 +347,14 @@ class Lockstep:
         game = self.referees[lane]
         expected = [sum(self.bits[card] for card in hand) for hand in game.hands]
         if held != expected:
-            raise AssertionError(f"{when}, {self.where(lane, game)}: the hands differ")
+            raise AssertionError(f"{when}, {self.where(lane)}: the hands differ")
         if face_down != sum(self.bits[card] for card in [*game.under.values(), *game.dead]):
-            raise AssertionError(f"{when}, {self.where(lane, game)}: the cards face down differ")
+            raise AssertionError(f"{when}, {self.where(lane)}: the cards face down differ")
 
     def open_facts(self, game: Referee) -> list[int]:
         """The values of OPEN by the referee."""
         trick, ids = game.trick, self.ids
-        best_seat, best = self.laws.winning(trick, game.trump) if trick else (NONE, "")
+        best_seat, best = game.best or (NONE, "")
         last = game.actions[-1] if game.actions else None
         return [
             game.seat,
@@ -402,5 +409,28 @@ class Lockstep:
             columns += [name] if size == 1 else [f"{name}[{at}]" for at in range(size)]
         return columns
 
-    def where(self, lane: int, game: Referee) -> str:
+    def where(self, lane: int) -> str:
+        game = self.referees[lane]
         return f"lane {lane}, hand {game.hand_number}, ply {len(game.actions)} ({game.phase}) of {self.rules}"
+
+
+# ---- whole comparisons -----------------------------------------------------------------------------------------------
+
+
+def compare(scenario: Scenario, hands: int, seed: int, lanes: int = 250) -> Tally:
+    return Lockstep(scenario, min(lanes, max(8, hands // 20)), seed).run(hands)
+
+
+def stacked(stack: Stack, choices: Sequence[Choice] = MIXED, scores=uneven, **changes) -> Scenario:
+    """Every hand from a stacked deal, and from a score of its own; `changes` of the scenario or of the rule set."""
+    extras = {name: changes.pop(name) for name in ("turned", "misdeal", "illegal", "illegal_in") if name in changes}
+    name = changes.pop("name", "malilla")
+    if "rules_illegal" in changes:
+        changes["illegal"] = changes.pop("rules_illegal")
+    return Scenario(ruleset(name, **changes), stack, choices, scores, one_hand_each=True, **extras)
+
+
+def tell(report_counts, title: str, tally: Tally) -> None:
+    """Print how much was compared, at the end of the run."""
+    compared = {"plies compared": tally.plies, "hands compared": tally.hands, "matches compared": tally.matches}
+    report_counts(title, Counter(compared))

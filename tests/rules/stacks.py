@@ -121,7 +121,7 @@ cautious = speaking(at_random)
 def greedy(game: Referee, legal: Sequence[str], rng: random.Random) -> str:
     """The strongest card when an opponent wins or it leads, else the weakest."""
     strength = game.laws.strength
-    if game.trick and game.laws.partner(game.seat, game.laws.winning(game.trick, game.trump)[0]):
+    if game.best and game.laws.partner(game.seat, game.best[0]):
         return min(legal, key=lambda card: (card[1] == game.trump, strength[card]))
     return max(legal, key=lambda card: (card[1] == game.trump, strength[card]))
 
@@ -135,3 +135,27 @@ def keep_sevens(game: Referee, legal: Sequence[str], rng: random.Random) -> str:
         return (card[0] == game.laws.malilla) * 4 + new_suit * 2 + (card[1] == game.trump), rng.random()
 
     return min(legal, key=dear)
+
+
+MIXED = (at_random, greedy, keep_sevens)
+
+# ---- starting scores -------------------------------------------------------------------------------------------------
+
+
+def near_target(rng: random.Random, rules) -> list[int]:
+    """Each side 1 to 6 points short, so that bonuses wait."""
+    return [rules.target - rng.randint(1, min(6, rules.target)) for _ in range(rules.num_teams)]
+
+
+def uneven(rng: random.Random, rules) -> list[int]:
+    """One side anywhere, the others at 0 or anywhere: capotes from behind, zapatos."""
+    scores = [rng.choice([0, rng.randrange(rules.target)]) for _ in range(rules.num_teams)]
+    scores[rng.randrange(rules.num_teams)] = rng.randrange(rules.target)
+    return scores
+
+
+def against_nothing(rng: random.Random, rules) -> list[int]:
+    """One side near the target, the others at 0."""
+    scores = [0] * rules.num_teams
+    scores[rng.randrange(rules.num_teams)] = rules.target - rng.randint(1, 6)
+    return scores

@@ -40,7 +40,7 @@ class Watched(Lockstep):
             if game.done:
                 continue
             for seat, hand in enumerate(hands[lane]):
-                assert not claims[lane][seat] & hand, f"{self.where(lane, game)}: a false claim about seat {seat}"
+                assert not claims[lane][seat] & hand, f"{self.where(lane)}: a false claim about seat {seat}"
             everybody = not game.log or self.rng.random() < self.everybody
             for seat in range(self.laws.num_seats) if everybody else [game.log[-1].seat]:
                 self.ask(lane, seat, claims[lane][seat] & deck)
@@ -50,8 +50,8 @@ class Watched(Lockstep):
         exact = game.cannot_hold(seat)
         claims = {self.names[card] for card in cards_in(claimed)}
         missing, wrong = sorted(exact - claims), sorted(claims - exact)
-        assert not missing, f"{self.where(lane, game)}: seat {seat} cannot hold {missing}, which is not claimed"
-        assert not wrong, f"{self.where(lane, game)}: seat {seat} may hold {wrong}, which is denied"
+        assert not missing, f"{self.where(lane)}: seat {seat} cannot hold {missing}, which is not claimed"
+        assert not wrong, f"{self.where(lane)}: seat {seat} may hold {wrong}, which is denied"
         gone = {play.card for play in game.log}
         self.asked["sets compared"] += 1
         self.asked["claims about unplayed cards"] += len(claims - gone)

@@ -4,70 +4,29 @@ What is compared is in lockstep.py. The tables at the end of a test run say how 
 branch of each paragraph was met; EXPECTED lists the branches that must be met.
 """
 
-import random
-from collections import Counter
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lockstep import Lockstep, Scenario, Tally
+from lockstep import SHARE, VISITS, Scenario, Tally, compare, stacked, tell
 from stacks import (
+    MIXED,
+    against_nothing,
     at_random,
     greedy,
     keep_sevens,
     long_suits,
+    near_target,
     one_strong_side,
     sevens_together,
     shuffled,
     strong_against_dealer,
+    uneven,
 )
 
 from malilla_env import RuleSet, ruleset
 from malilla_env.compiled import PURE
 
-SHARE = 40 if PURE else 1  # as plain Python the engine plays that many times fewer hands
-VISITS = 200  # of each branch, at least
-
-
-def compare(scenario: Scenario, hands: int, seed: int, lanes: int = 250) -> Tally:
-    return Lockstep(scenario, min(lanes, max(8, hands // 20)), seed).run(hands)
-
-
-# ---- starting scores -------------------------------------------------------------------------------------------------
-
-
-def near_target(rng: random.Random, rules: RuleSet) -> list[int]:
-    """Each side 1 to 6 points short, so that bonuses wait."""
-    return [rules.target - rng.randint(1, min(6, rules.target)) for _ in range(rules.num_teams)]
-
-
-def uneven(rng: random.Random, rules: RuleSet) -> list[int]:
-    """One side anywhere, the others at 0 or anywhere: capotes from behind, zapatos."""
-    scores = [rng.choice([0, rng.randrange(rules.target)]) for _ in range(rules.num_teams)]
-    scores[rng.randrange(rules.num_teams)] = rng.randrange(rules.target)
-    return scores
-
-
-def against_nothing(rng: random.Random, rules: RuleSet) -> list[int]:
-    """One side near the target, the others at 0."""
-    scores = [0] * rules.num_teams
-    scores[rng.randrange(rules.num_teams)] = rules.target - rng.randint(1, 6)
-    return scores
-
-
 # ---- the scenarios ---------------------------------------------------------------------------------------------------
-
-MIXED = (at_random, greedy, keep_sevens)
-
-
-def stacked(stack, choices=MIXED, scores=uneven, **changes) -> Scenario:
-    """Every hand from a stacked deal, and from a score of its own."""
-    extras = {name: changes.pop(name) for name in ("turned", "misdeal", "illegal") if name in changes}
-    name = changes.pop("name", "malilla")
-    if "rules_illegal" in changes:
-        changes["illegal"] = changes.pop("rules_illegal")
-    return Scenario(ruleset(name, **changes), stack, choices, scores, one_hand_each=True, **extras)
-
 
 PACKS = {  # so few cards that endings come at once: rank points and neutral of each
     "2KA7": ((0, 3, 4, 5), 26),
@@ -208,11 +167,6 @@ EXPECTED = """
 
 
 # ---- the tests -------------------------------------------------------------------------------------------------------
-
-
-def tell(report_counts, title: str, tally: Tally) -> None:
-    compared = {"plies compared": tally.plies, "hands compared": tally.hands, "matches compared": tally.matches}
-    report_counts(title, Counter(compared))
 
 
 def test_random_play_agrees_with_the_referee(report_counts):

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from malilla_env.calls import best_call
 from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
 from malilla_env.engine import next_seat, nth_legal, num_legal
 from malilla_env.rules import MAX_CARDS, MAX_SEATS
-from malilla_env.state import NONE, ONE, ZERO, bit
+from malilla_env.state import NONE, ONE, PLAY, ZERO, bit
 from malilla_env.tricks import beating
 
 Real = Any  # a float, for the reader
@@ -133,9 +134,12 @@ def may_hold(view: Row, weights: Row, odds: Row, seat: Int) -> Word:
 
 @jit
 def spread(view: Row, rules: Row, weights: Row, odds: Row) -> None:
-    """Each unseen card lies with one of the seats that may hold it, by the sizes of their hands."""
+    """Each unseen card lies with one of the seats that may hold it, or in the dead hand, by the sizes of the hands."""
+    known = ZERO
+    for seat in range(rules["num_seats"]):
+        known |= view["shown"][seat]
     for card in range(4 * np.int64(rules["ranks"])):
-        places = 0.0
+        places = np.float64(rules["dead_cards"]) if known & bit(card) == ZERO else 0.0
         for seat in range(rules["num_seats"]):
             may = seat != view["seat"] and may_hold(view, weights, odds, seat) & bit(card) != ZERO
             odds["holds"][seat, card] = view["hand_sizes"][seat] if may else 0.0
@@ -321,7 +325,7 @@ def worth(view: Row, rules: Row, weights: Row, odds: Row, kept: Word, falling: R
     if view["trump"] != NONE:
         trumps = kept & rules["suit_mask"][view["trump"]]
         out = max(0.0, popcount(odds["threats"] & rules["suit_mask"][view["trump"]]) - falling)
-    early = popcount(kept) / rules["hand_size"]
+    early = (popcount(kept) + popcount(kept & view["covering"])) / rules["num_tricks"]
     free = max(0.0, 1.0 - out / (1.5 * rules["num_seats"]))  # of trumps against me
     tricks = trump_worth(rules, weights, odds, trumps, free, early)
     points = 0.0
@@ -332,7 +336,7 @@ def worth(view: Row, rules: Row, weights: Row, odds: Row, kept: Word, falling: R
             points += points_worth(rules, weights, odds, cards)
             if cards == ZERO and trumps != ZERO:
                 tricks += weights["void"] * popcount(odds["unseen"] & rules["suit_mask"][suit])
-    return tricks * rules["total_points"] / rules["hand_size"] + points
+    return tricks * rules["total_points"] / rules["num_tricks"] + points
 
 
 @jit
@@ -392,7 +396,7 @@ def lead_worth(view: Row, rules: Row, weights: Row, odds: Row, card: Int) -> Rea
             tricks += weights["runs"] * popcount(odds["unseen"] & rules["suit_mask"][suit])
         elif view["hand"] & rules["above"][card] > above:  # as numbers: by their highest cards
             tricks += weights["from_under"]
-    return tricks * rules["total_points"] / rules["hand_size"]
+    return tricks * rules["total_points"] / rules["num_tricks"]
 
 
 # --- choosing
@@ -416,6 +420,8 @@ def same_as(view: Row, rules: Row, odds: Row, card: Int, other: Int) -> bool:
     """Whether a lower card of mine does whatever this one does: no points or cards of others lie between them."""
     if rules["suit"][card] != rules["suit"][other] or rules["points"][card] != rules["points"][other]:
         return False
+    if view["covering"] & (bit(card) | bit(other)) not in (ZERO, bit(card) | bit(other)):
+        return False  # one of them uncovers a card
     between = rules["above"][other] & ~rules["above"][card] & ~bit(card)
     return bool((odds["unseen"] | view["trick_cards"]) & between == ZERO)
 
@@ -442,6 +448,8 @@ def choose(view: Row, rules: Row, weights: Array, odds: Row) -> Int:
     """An action for a View: 0 where nothing is legal; `weights` [2] as `weights_of` makes them."""
     if num_legal(view) == 0:
         return 0
-    if view["legal"][0] == ZERO or num_legal(view) == 1:
+    if num_legal(view) == 1:
         return nth_legal(view, rules, 0)
+    if view["phase"] != PLAY:
+        return best_call(view, rules)
     return best_play(view, rules, weights[LEAD if view["trick_size"] == 0 else FOLLOW], odds)

@@ -11,12 +11,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from malilla_env.calls import score_calls
 from malilla_env.compiled import Array, jit, lowest
 from malilla_env.deals import below
 from malilla_env.engine import nth_legal, num_legal
 from malilla_env.heuristic import FOLLOW, IDEAS, LEAD, ODDS, choose, reckon, score, weights_of
 from malilla_env.rules import RuleSet
-from malilla_env.state import ONE, ZERO
+from malilla_env.state import ONE, PLAY, ZERO
 from malilla_env.view import VIEW
 
 
@@ -31,8 +32,10 @@ def _scores(views: Array, table: Array, weights: Array, odds: Array, scores: Arr
     for lane in range(len(views)):
         view, rules = views[lane], table[0]
         side = weights[LEAD if view["trick_size"] == 0 else FOLLOW]
-        if num_legal(view) > 0:
+        if view["legal"][0] != ZERO:
             reckon(view, rules, side, odds[0])
+        if view["phase"] != PLAY:
+            score_calls(view, rules, scores[lane, 4 * np.int64(rules["ranks"]) :])
         cards = view["legal"][0]
         while cards != ZERO:
             scores[lane, lowest(cards)] = score(view, rules, side, odds[0], lowest(cards))
@@ -85,7 +88,7 @@ class HeuristicPlayer:
         return actions
 
     def scores(self, views: NDArray[np.void]) -> NDArray[np.float64]:
-        """float [B, A]: what it thinks of each legal card, in points up to a constant for each View; else -inf."""
+        """float [B, A]: what it thinks of each legal action, in points up to a constant for each View; else -inf."""
         _check(views)
         scores = np.full((len(views), self.rules.num_actions), -np.inf)
         _scores(views, self.rules.table, self.weights, np.zeros(1, ODDS), scores)

@@ -1,0 +1,180 @@
+"""Calls: what the heuristic does besides playing cards: new deals, bids, trump, statements (RULES 1.6.2, 3.5, 3.6).
+
+Enters: one row of VIEW, the rule set's TABLE record. Leaves: what each legal call is worth, in points of a hand up to a
+constant. It rests on one estimate, the points that a hand brings its side with a given trump, which was fitted to hands
+that the heuristic played out on all seats (docs/LOG.md).
+"""
+
+from __future__ import annotations
+
+from math import erf, exp, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
+from malilla_env.engine import next_seat
+from malilla_env.phases import AGREES, ASKS, PASS, REFUSES
+from malilla_env.state import ASK, BID, CONSENT, NAME, NONE, ONE, TALK, ZERO, bit
+
+Real = Any  # a float, for the reader
+
+# What a hand brings its side, in points above an even share, in a game of CARD_POINTS.
+CARD_POINTS = 60
+BASE = -11.25
+TRUMP, LONG_TRUMP = 0.81, 0.9  # each trump; each beyond the third
+TRUMP_TOPS = np.array([5.28, 3.04, 1.75, 1.13, 0.59])  # a suit's cards from the highest
+TOPS = np.array([4.15, 1.08])
+SHORT = np.array([1.8, 0.67, 0.17])  # a side suit of no, one, two cards, for each trump up to three
+# The turned-up card in the partner's hand, in my own, in an opponent's; and each of its points.
+TURNED_PARTNER, TURNED_MINE = 1.22, 0.45
+TURNED_PARTNER_POINT, TURNED_THEIRS_POINT = 0.9, -0.49
+# Of all deals: what the dealer's side makes of the turned-up card.
+DEALER = 1.8
+# Standard deviation of the points of a hand about its estimate, were it of one trick.
+LUCK = 29.4
+
+
+# --- what a hand is worth
+@jit
+def scale(rules: Row) -> Real:
+    return rules["total_points"] / CARD_POINTS
+
+
+@jit
+def expected_points(rules: Row, hand: Word, trump: Int) -> Real:
+    """What a hand is expected to bring its side with this trump, in points above an even share."""
+    trumps = popcount(hand & rules["suit_mask"][trump])
+    points = BASE + TRUMP * trumps + LONG_TRUMP * max(0, trumps - 3)
+    for suit in range(4):
+        cards = hand & rules["suit_mask"][suit]
+        if suit == trump:
+            points += tops_held(rules, cards, suit, TRUMP_TOPS)
+        else:
+            points += tops_held(rules, cards, suit, TOPS)
+            if popcount(cards) < len(SHORT):
+                points += SHORT[popcount(cards)] * min(trumps, 3)
+    return points * scale(rules)
+
+
+@jit
+def tops_held(rules: Row, cards: Word, suit: Int, worth: Array) -> Real:
+    """The worth of those of a suit's highest cards that are held."""
+    top, points = (suit + 1) * np.int64(rules["ranks"]) - 1, 0.0
+    for place in range(len(worth)):
+        if place < rules["ranks"] and cards & bit(top - place) != ZERO:
+            points += worth[place]
+    return points
+
+
+# --- 1.6.2 a new deal
+@jit
+def score_keeping(view: Row, rules: Row) -> Real:
+    """What this deal is expected to bring my side more than a new one by the same dealer, its bonus included."""
+    dealt, team = view["dealer"], rules["team"][view["seat"]]
+    points, turned = 0.0, np.int64(view["turned_card"])
+    points = expected_points(rules, view["hand"], view["trump"])
+    if turned == NONE:
+        return points
+    value = np.float64(rules["points"][turned])
+    side = 1.0 if rules["team"][dealt] == team else -1.0
+    if dealt == view["seat"]:
+        points += TURNED_MINE * scale(rules)
+    elif side > 0.0:
+        points += (TURNED_PARTNER + TURNED_PARTNER_POINT * value) * scale(rules)
+    else:
+        points += TURNED_THEIRS_POINT * value * scale(rules)
+    bonus = value - mean_value(rules) if rules["dealer_bonus"] else 0.0
+    return points + side * (bonus - DEALER * scale(rules))
+
+
+@jit
+def mean_value(rules: Row) -> Real:
+    """Points of a card, on average."""
+    total = 0.0
+    for place in range(rules["num_cards"]):
+        total += rules["points"][rules["deck"][place]]
+    return total / rules["num_cards"]
+
+
+# --- 3.6 the auction
+@jit
+def contract(rules: Row, expected: Real, bid: Int) -> Real:
+    """What a bid is expected to bring the side that made it and expects so many points above an even share."""
+    spread = LUCK / sqrt(np.float64(rules["num_tricks"])) * scale(rules)
+    need = bid - np.float64(rules["neutral"])
+    limit = (need - 0.5 - expected) / spread
+    made = 0.5 - 0.5 * erf(limit / sqrt(2.0))
+    density = exp(-0.5 * limit * limit) / sqrt(2.0 * pi)
+    return expected * made + spread * density - need * (1.0 - made)
+
+
+# What a seat that outbids others expects; how high a later opponent goes: the mean bid above the neutral half, and its
+# standard deviation.
+RIVAL = 6.0
+RIVAL_BID, RIVAL_SPREAD = 6.0, 4.0
+
+
+@jit
+def score_bids(view: Row, rules: Row, scores: Array) -> None:
+    """A bid is worth what it brings if it stands, and what the opponents' brings if one of them goes higher."""
+    team, best = rules["team"][view["seat"]], -np.inf
+    for suit in range(4):
+        best = max(best, expected_points(rules, view["hand"], suit))
+    rivals, seat = 0, np.int64(view["seat"])
+    while seat != view["dealer"]:
+        seat = next_seat(seat, rules)
+        rivals += rules["team"][seat] != team
+    scores[PASS] = 0.0
+    if view["bidder"] != NONE:
+        ours = 1.0 if rules["team"][view["bidder"]] == team else -1.0
+        scores[PASS] = ours * contract(rules, RIVAL * scale(rules), view["bid"])
+    calls = view["legal"][1] & ~bit(PASS)
+    while calls != ZERO:
+        call = lowest(calls)
+        calls &= calls - ONE
+        bid = rules["neutral"] + 1 + call - rules["bid_at"]
+        stands = 1.0
+        for _ in range(rivals):
+            above = (bid - rules["neutral"]) / scale(rules) - RIVAL_BID
+            stands *= 0.5 + 0.5 * erf(above / RIVAL_SPREAD / sqrt(2.0))
+        lost = contract(rules, RIVAL * scale(rules), min(bid + 1, rules["total_points"]))
+        scores[call] = stands * contract(rules, best, bid) - (1.0 - stands) * lost
+
+
+# --- choosing
+@jit
+def score_calls(view: Row, rules: Row, scores: Array) -> None:
+    """Write what each legal call is worth, in points up to a constant; calls are counted from the first of them."""
+    phase = view["phase"]
+    if phase == ASK:
+        scores[PASS] = score_keeping(view, rules)
+        if view["legal"][1] & bit(rules["ask_at"] + ASKS) != ZERO:
+            scores[rules["ask_at"] + ASKS] = 0.0
+    elif phase == CONSENT:
+        scores[rules["ask_at"] + REFUSES] = score_keeping(view, rules)
+        scores[rules["ask_at"] + AGREES] = 0.0
+    elif phase == BID:
+        score_bids(view, rules, scores)
+    elif phase == NAME:
+        for suit in range(4):
+            scores[rules["name_at"] + suit] = expected_points(rules, view["hand"], suit)
+    elif phase == TALK:
+        score_statements(view, rules, scores)
+
+
+@jit
+def score_statements(view: Row, rules: Row, scores: Array) -> None:
+    """Silence, since the opponents listen too."""
+    calls = view["legal"][1]
+    while calls != ZERO:
+        scores[lowest(calls)] = 0.0 if lowest(calls) == PASS else -0.5
+        calls &= calls - ONE
+
+
+@jit
+def best_call(view: Row, rules: Row) -> Int:
+    """The legal call of the highest score, the lowest of equals, as an action id."""
+    scores = np.full(64, -np.inf)
+    score_calls(view, rules, scores)
+    return 4 * np.int64(rules["ranks"]) + np.argmax(scores)

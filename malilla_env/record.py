@@ -19,7 +19,8 @@ the action's name: a card, or what was asked, bid or said. "end" is how the hand
 
 - "played": all tricks were;
 - "misdeal", "redeal", "passed": the deal is void, by a misdeal called before the first card (1.2.5), a new deal agreed
-  to (1.6.2), or an auction in which all passed (3.6); the next line is the next attempt at the hand;
+  to (1.6.2), or an auction in which all passed (3.6); the next line is the next attempt at the hand, or the result if
+  that was the end;
 - "illegal": the last play was, and the match is over (1.4).
 """
 

@@ -20,7 +20,7 @@ from malilla_env.rules import RuleSet
 from malilla_env.state import BID, CONSENT, NONE
 
 ENDS = ("played", "misdeal", "redeal", "passed", "illegal")
-VOID = {CONSENT: "redeal", BID: "passed"}  # by the phase in which the deal was called off
+CALLED_OFF = {CONSENT: "redeal", BID: "passed"}  # by the phase that ended the hand
 
 
 class RecordError(ValueError):
@@ -164,9 +164,8 @@ def ended(before: np.void, after: np.void) -> str:
     """How a step from one row of STATE to another ended the hand; empty if it did not."""
     if after["reneged"] != NONE:
         return "illegal"
-    if after["attempt"] > before["attempt"]:
-        return VOID[int(before["phase"])]
-    return "played" if after["hand_over"] or after["done"] else ""
+    over = after["hand_over"] or after["done"] or after["attempt"] > before["attempt"]
+    return CALLED_OFF.get(int(before["phase"]), "played") if over else ""
 
 
 def score_between(rules: RuleSet, row: np.void) -> tuple[int, ...]:

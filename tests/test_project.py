@@ -70,7 +70,7 @@ def test_training_imports_no_environment_library(room: str) -> None:
 
 def test_the_game_needs_no_training_library() -> None:
     allowed = set(sys.stdlib_module_names) | {"malilla_env", "numpy", "numba", "llvmlite"} | BEYOND_THE_GAME
-    optional = {"render.py": {"PIL"}, "policy.py": {"onnxruntime"}}
+    optional = {"picture.py": {"PIL"}, "policy.py": {"onnxruntime"}}
     files = sources("malilla_env")
     assert files
     wrong = [

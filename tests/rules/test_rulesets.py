@@ -401,7 +401,9 @@ REFUSED = [
     Refused("manille-3", {"trump": "bid"}, "trump bid needs two sides"),
     Refused("manille-3", {"albur": 5}, "albur needs two sides by turns"),
     Refused("manille", {"albur": 5, "teams": (0, 0, 1, 1)}, "albur needs two sides by turns"),
-    Refused("malilla", {"albur": 5, "rank_names": "7", "rank_points": (6,), "neutral": 12}, "albur needs cards of unequal"),
+    Refused(
+        "malilla", {"albur": 5, "rank_names": "7", "rank_points": (6,), "neutral": 12}, "albur needs cards of unequal"
+    ),
     Refused("manille-encheres", {"talk": True}, f"79 actions besides cards, and a mask holds {MAX_OTHERS}"),
     Refused("manilla-48", {"talk": True}, f"can take 72 actions, and its record holds {MAX_PLAYS}"),
 ]

@@ -113,7 +113,7 @@ def turn_the_table(rules, turn, plies):
         games.step(actions)
         turned.step(actions)
     won = games.done & (games.winner >= 0)
-    assert won.any()
+    assert PURE or won.any()
     assert (turned.winner[won] == (games.winner[won] + turn) % sides).all()
 
 

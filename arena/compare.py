@@ -30,6 +30,8 @@ class Result:
     pairs: int
     match_win_rate: Estimate | None  # of whole matches, where they were played
     reneges: tuple[int, int]  # illegal plays of a and of b
+    capotes: tuple[int, int]  # of whole matches that a and b won, those won by taking all tricks of a hand
+    zapatos: tuple[int, int]  # and those with the other sides at 0
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ def _result_dict(result: Result, matches: int) -> dict[str, Any]:
             "match_pairs": matches,
             "match_win_rate": result.match_win_rate.mean,
             "match_win_rate_ci95": result.match_win_rate.ci,
+            "match_capotes": list(result.capotes),
+            "match_zapatos": list(result.zapatos),
         }
     return told | ({"reneges": list(result.reneges)} if any(result.reneges) else {})
 
@@ -128,6 +132,8 @@ def _result(a: Player, b: Player, hands: Meeting, matches: Meeting | None) -> Re
         len(hands.margins),
         estimate(matches.wins) if matches else None,
         (illegal[0], illegal[1]),
+        matches.capotes if matches else (0, 0),
+        matches.zapatos if matches else (0, 0),
     )
 
 

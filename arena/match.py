@@ -30,6 +30,8 @@ class Meeting:
     margins: NDArray[np.float64]  # [N] points of a's sides above the mean of the sides, averaged over the seatings
     wins: NDArray[np.float64]  # [N] share of the pair's games that a's sides won, level ones shared out
     reneges: tuple[int, int]  # illegal plays of a and of b
+    capotes: tuple[int, int]  # games that a's and b's sides won by taking all tricks (RULES 1.5.5)
+    zapatos: tuple[int, int]  # and with the other sides at 0 (1.5.6)
 
 
 def seatings(rules: RuleSet) -> NDArray[np.int8]:
@@ -59,18 +61,21 @@ def meet(
     if pairs < 1 or block < 1:
         raise ValueError(f"{pairs} pairs in blocks of {block}: both must be 1 or more")
     before = (a.reneges, b.reneges)
-    margins, wins = np.empty(pairs), np.empty(pairs)
+    margins, wins, flags = np.empty(pairs), np.empty(pairs), np.zeros((2, 2), np.int64)
     for start in range(0, pairs, block):
         streams = np.arange(start, min(start + block, pairs))
-        margins[streams], wins[streams] = _play(a, b, rules, seed, streams, episode)
+        margins[streams], wins[streams], flagged = _play(a, b, rules, seed, streams, episode)
+        flags += flagged
         advance(len(streams))
-    return Meeting(margins, wins, (a.reneges - before[0], b.reneges - before[1]))
+    reneges = (a.reneges - before[0], b.reneges - before[1])
+    capotes, zapatos = ((int(of_a), int(of_b)) for of_a, of_b in flags)
+    return Meeting(margins, wins, reneges, capotes, zapatos)
 
 
 def _play(
     a: Player, b: Player, rules: RuleSet, seed: int, streams: NDArray[np.int64], episode: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Margins and wins [n] of a's sides, of the pairs on some streams."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Margins and wins [n] of a's sides, of the pairs on some streams; their capotes and zapatos, as `_flags` says."""
     ways = seatings(rules)
     who = np.repeat(ways, len(streams), axis=0)  # [K*n, T]: lane k*n + i plays stream i in seating k
     games = GameBatch(
@@ -85,7 +90,7 @@ def _play(
     mine = who == 0
     margins = (points * mine).sum(axis=1).reshape(len(ways), -1).sum(axis=0)
     wins = (_shares(games) * mine).sum(axis=1).reshape(len(ways), -1).mean(axis=0)
-    return margins / (_unit(rules.num_teams) * len(ways)), wins
+    return margins / (_unit(rules.num_teams) * len(ways)), wins, _flags(games, who)
 
 
 def _ask(players: tuple[Player, Player], games: GameBatch, seats: NDArray[np.int8], seed: int) -> NDArray[np.int64]:
@@ -129,6 +134,15 @@ def forfeit(rules: RuleSet, reneged: NDArray[np.int8]) -> NDArray[np.int64]:
     margins[lanes] = rules.total_points
     margins[lanes, np.array(rules.teams)[reneged[lanes]]] = -rules.total_points * (teams - 1)
     return margins
+
+
+def _flags(games: GameBatch, who: NDArray[np.int8]) -> NDArray[np.int64]:
+    """int64 [2, 2]: capotes and zapatos of the episodes' winners, by player: a, b; `who` [B, T] plays each side."""
+    won = np.flatnonzero(games.winner >= 0)
+    winners = who[won, games.winner[won]]
+    return np.array(
+        [np.bincount(winners[games.state[name][won]], minlength=2) for name in ("capote", "zapato")], np.int64
+    )
 
 
 def _shares(games: GameBatch) -> NDArray[np.float64]:

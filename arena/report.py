@@ -19,10 +19,19 @@ from arena.compare import Comparison, Result
 from arena.stats import Estimate
 
 MARGIN_HELP = (
-    "Margin: points a hand that A's side takes above the mean of the sides, averaged over duplicate pairs (the same "
-    "deal in every seating of A and B). Brackets: 95% intervals, from the means of pairs."
+    "Margin: {points} a hand that A's side {takes} above the mean of the sides, averaged over duplicate pairs (the "
+    "same deal in every seating of A and B). Brackets: 95% intervals, from the means of pairs."
+)
+MATCH_HELP = (
+    "Capotes, zapatos: matches that A and B won by taking every trick of a hand, and with nothing on the other side."
 )
 RATING_HELP = "Ratings: least-squares fit to all margins, points a hand."
+
+
+def margin_help(comparison: Comparison) -> str:
+    """What a margin counts: match points where hands are bid for."""
+    points, takes = ("match points", "scores") if comparison.rules.auction else ("points", "takes")
+    return MARGIN_HELP.format(points=points, takes=takes)
 
 
 def title(comparison: Comparison) -> str:
@@ -31,7 +40,7 @@ def title(comparison: Comparison) -> str:
 
 
 def _columns(comparison: Comparison) -> list[str]:
-    matches = ["match wins", "95% interval"] if comparison.matches else []
+    matches = ["match wins", "95% interval", "capotes", "zapatos"] if comparison.matches else []
     illegal = ["illegal plays"] if _any_reneges(comparison) else []
     return ["A", "B", "margin", "95% interval", "pairs", "hand wins", *matches, *illegal]
 
@@ -43,7 +52,8 @@ def _any_reneges(comparison: Comparison) -> bool:
 def _cells(comparison: Comparison, result: Result) -> list[str]:
     """A result as a row of `_columns`."""
     margin, won = result.margin, result.match_win_rate
-    matches = [f"{won.mean:.1%}", f"[{won.low:.1%}, {won.high:.1%}]"] if won else []
+    told = [f"{a} - {b}" for a, b in (result.capotes, result.zapatos)]
+    matches = [f"{won.mean:.1%}", f"[{won.low:.1%}, {won.high:.1%}]", *told] if won else []
     illegal = [f"{result.reneges[0]} - {result.reneges[1]}"] if _any_reneges(comparison) else []
     names = [comparison.labels[result.a], comparison.labels[result.b]]
     shown = [_points(margin.mean), _interval(margin), f"{result.pairs:,}", f"{result.win_rate.mean:.1%}"]
@@ -77,7 +87,8 @@ def show(comparison: Comparison, console: Console) -> None:
     rated = _rating_rows(comparison)
     if rated:
         console.print(_table("Ratings", ["player", "rating", "95% interval"], rated, names=1))
-    for text in (MARGIN_HELP, RATING_HELP if rated else "", *comparison.notes):
+    helps = (margin_help(comparison), MATCH_HELP if comparison.matches else "", RATING_HELP if rated else "")
+    for text in (*helps, *comparison.notes):
         if text:
             console.print(plain(text), style="yellow" if text in comparison.notes else "dim", highlight=False)
 
@@ -129,7 +140,8 @@ def html_text(comparison: Comparison, command: str) -> str:
         _html_table(_columns(comparison), rows, 2),
         *(f'<p class="note">{escape(note)}</p>' for note in comparison.notes),
         _chart(comparison),
-        f"<p>{escape(MARGIN_HELP)}</p>",
+        f"<p>{escape(margin_help(comparison))}</p>",
+        f"<p>{escape(MATCH_HELP)}</p>" if comparison.matches else "",
         f"<h2>Ratings</h2>{_html_table(['player', 'rating', '95% interval'], rated, 1)}" if rated else "",
         f"<p>{escape(RATING_HELP)}</p>" if rated else "",
         f"<h2>Command</h2><pre>{escape(command)}</pre>",

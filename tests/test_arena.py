@@ -351,7 +351,7 @@ def test_rock_paper_scissors_inflates_no_rating_and_is_reported(monkeypatch: pyt
     def mock(a: Player, b: Player, rules: RuleSet, seed: int, pairs: int, *_: Any) -> Meeting:
         margin = 4.0 if (a.name, b.name) in beats else -4.0
         luck = np.random.default_rng(sum(map(ord, a.name + b.name))).normal(scale=5, size=pairs)
-        return Meeting(margin + luck - luck.mean(), np.full(pairs, 0.5), (0, 0))
+        return Meeting(margin + luck - luck.mean(), np.full(pairs, 0.5), (0, 0), (0, 0), (0, 0))
 
     monkeypatch.setattr(arena.compare, "meet", mock)
     trio = {name: Chance(MALILLA) for name in ("rock", "paper", "scissors")}

@@ -526,12 +526,15 @@ class Referee(Phases):
         hand = self.hands[seat]
         return [card for card in hand if card == self.turned or (seat, card) in self.said]
 
-    def cannot_hold(self, seat: int) -> set[str]:
-        """Every card c for which no hand that holds c explains the actions of `seat`. See `holdable`."""
+    def cannot_hold(self, seat: int, asks: bool = False) -> set[str]:
+        """Every card c for which no hand that holds c explains the actions of `seat`. See `holdable`.
+
+        That it asked for a new deal tells of some long suit, not of which (1.6.2); it is weighed only if `asks`.
+        """
         laws = self.laws
         if self.rules.piles:  # 3.8: the hand lies open
             return set(laws.pack) - set(self.hands[seat])
-        mine = [action for action in self.actions if action.seat == seat]
+        mine = [action for action in self.actions if action.seat == seat and (asks or action[1] != "ask")]
         known = self.shown(seat)
         gone = {play.card for play in self.log}.union(*(self.shown(other) for other in range(laws.num_seats)))
         pool = [card for card in laws.pack if card not in gone]

@@ -109,7 +109,7 @@ class Pen:
         suit, rank = card // self.rules.ranks, self.rules.rank_names[card % self.rules.ranks].replace("T", "10")
         face = SPANISH_FACES.get(rank, rank) if self.rules.pack == "spanish" else rank
         self.text(x + 6, y + 7, face, 19, SIGNS[self.rules.pack][suit][0])
-        self.sign(x + CARD_WIDTH - 19, y + 8, 13, suit)
+        self.sign(x + CARD_WIDTH - 16, y + 9, 12, suit)
         self.sign(x + 12, y + 32, 22, suit)
 
 

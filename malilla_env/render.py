@@ -6,6 +6,7 @@ Refuses to know the rules: who leads, wins and may do what stands in the View.
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +36,8 @@ from malilla_env.words import (
 
 if TYPE_CHECKING:
     from malilla_env.batch import GameBatch
+
+LONGEST_LINE = 120  # of what was said; longer ones go on in the next
 
 
 def frame(games: GameBatch, mode: str, seat: int | None = None) -> str | NDArray[np.uint8] | None:
@@ -67,7 +70,8 @@ def table_text(rules: RuleSet, view: np.void, hands: Hands = None, note: str = "
     ``view`` is a row of VIEW; ``hands`` uint64 [S] shows them all; ``note`` is said at the end (see `words.news`).
     """
     parts = [_heading(rules, view), _score_table(rules, view), _seat_lines(rules, view, hands)]
-    words = "\n".join(line for line in (*remarks(rules, view), turn_words(rules, view)) if line)
+    said = [*remarks(rules, view), turn_words(rules, view)]
+    words = "\n".join(line for text in said for line in wrap(text, LONGEST_LINE, subsequent_indent="  "))
     return "\n\n".join(parts + [text for text in (_last_trick(rules, view), words, note) if text])
 
 

@@ -1,5 +1,5 @@
-"""Records: the frozen play-throughs by the engine and by the referee; exact round trips; and every way in which a text
-can be wrong, with the line, the play and the reason that the error must name."""
+"""Records: exact round trips in every rule set, replays equal to the games as they were played; and every way in which
+a text can be wrong, with the line, the play and the reason that the error must name."""
 
 import json
 from dataclasses import replace
@@ -7,20 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from referee import Referee
 
 from malilla_env import GameBatch, record, ruleset
 from malilla_env.record import Hand, Record, RecordError, entries, load, read, replay, save, write
 from malilla_env.recorder import Recorder
-from malilla_env.render import play_through
+from malilla_env.rules import PRESETS
+from malilla_env.state import BID, STATE
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(GOLDEN.glob("*.jsonl"))
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in FILES}
-
-
-def names(path):
-    return path.stem
 
 
 def line(text, number):
@@ -50,121 +46,149 @@ def with_play(text, number, ply, play):
     return changed(text, number, plays=plays)
 
 
+def some_actions(games, seed):
+    """Legal actions at random, but that bidding is left to chance half the time: so that some deals are passed out."""
+    keys = games.decision_keys(seed)
+    actions = games.random_legal(keys)
+    passing = (games.phase == BID) & (keys % np.uint64(5) > 0)
+    return np.where(passing, np.argmax(games.legal_actions(), axis=1), actions)
+
+
 def random_records(rules, num_games, seed, **settings):
     recorder = Recorder(GameBatch(rules, num_games, seed=seed, **settings))
     games = recorder.games
     recorder.misdeal(np.arange(num_games) % 3 == 0)
     while not games.done.all():
-        recorder.step(games.random_legal(games.decision_keys(seed)))
+        recorder.step(some_actions(games, seed))
     return games, recorder.records()
 
 
-# --- the frozen play-throughs
-@pytest.mark.parametrize("path", FILES, ids=names)
-def test_golden_files_replay(path):
-    records = load(path)
-    assert records
-    assert write(records) == path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("path", FILES, ids=names)
-def test_golden_files_by_the_referee(path):
-    for played in load(path):
-        _, *hands, result = entries(played)
-        referee = Referee(played.rules, hands[0]["deal"].split(), hands[0]["dealer"], played.match_score)
-        for before, hand in zip([None, *hands], hands, strict=False):
-            if before:
-                deal = referee.misdeal if before["end"] == "misdeal" else referee.next_hand
-                deal(hand["deal"].split())
-            assert referee.dealer == hand["dealer"]
-            assert (referee.hand_number, referee.attempt) == (hand["hand"], hand["attempt"])
-            assert referee.bonus + referee.waiting_bonus == hand["bonus"]
-            assert bool(referee.waiting_bonus) == hand["waits"]
-            for play in hand["plays"]:
-                seat, card = play.split(":")
-                assert int(seat) == referee.seat
-                assert (card in referee.legal()) or (hand["end"] == "illegal" and play == hand["plays"][-1])
-                referee.play(card)
-            if hand["end"] == "played":
-                assert referee.last_points == hand["points"]
-                assert referee.last_tricks == hand["tricks"]
-                if played.episode == "match":
-                    assert referee.match_score == hand["score"]
-        if played.episode == "match":
-            assert referee.done
-            assert referee.winner == result["winner"]
-            assert (referee.zapato, referee.capote) == (result["zapato"], result["capote"])
-            assert (None if referee.reneged == -1 else referee.reneged) == result["reneged"]
-
-
-def test_golden_files_hold_what_they_are_kept_for():
-    read_all = {name: [results(played) for played in read(text)] for name, text in TEXTS.items()}
-    (capote,) = read_all["malilla-capote"]
-    assert capote[-1]["capote"]
-    assert capote[-2]["tricks"] in ([10, 0], [0, 10])
-    added, ignored = read_all["malilla-waiting-bonus"]
-    assert added[-2]["waits"]
-    assert ignored[-2]["waits"]
-    assert sum(added[-1]["score"]) == sum(added[-3]["score"]) + added[-2]["bonus"] + abs(added[-2]["points"][0] - 35)
-    assert sum(ignored[-1]["score"]) == sum(ignored[-3]["score"]) + abs(ignored[-2]["points"][0] - 35)
-    ((*_, zapato),) = read_all["malilla-zapato"]
-    assert zapato["zapato"]
-    assert 0 in zapato["score"]
-    ((*_, illegal),) = read_all["malilla-illegal"]
-    assert illegal["reneged"] is not None
-    ((_, void, again, *_),) = read_all["malilla-misdeal"]
-    assert void["end"] == "misdeal"
-    assert void["bonus"] > 0
-    assert void["score"] == [0, 0]
-    assert (again["hand"], again["attempt"]) == (0, 1)
-    long, short = read_all["malilla-70"]
-    assert max(long[-1]["score"]) >= 70
-    assert short[-1]["capote"]
-    assert max(short[-1]["score"]) < 70
-    assert len({played[0]["rules"]["undertrump"] for played in read_all["options"]}) == 3
-
-
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.txt")), ids=names)
-def test_golden_play_throughs(path):
-    (first, *_) = read(TEXTS[path.stem])
-    assert play_through(first) == path.read_text(encoding="utf-8")
+GAMES = {
+    **PRESETS,
+    "short climbing": ruleset("malilla-70", undertrump="forced", protected="played", climb_over_partner=True),
+    "three": ruleset(teams=(0, 1, 2), removed=("2s",), neutral=24, pack="spanish"),
+    "two": ruleset(teams=(0, 1), rank_names="789TJQKA", rank_points=(0, 0, 0, 5, 1, 2, 3, 4), neutral=30),
+    "many new deals": ruleset("malilla-zone", redeal=4, albur=5),
+    "loser pays": ruleset("manille", target=50, loser_pays=True, redeal_level=True, packets=(4, 4)),
+    "last trick": ruleset("manille", target=50, last_trick_bonus=1, climb_over_partner=False),
+    "talk after asks": ruleset("manille-parlee", redeal=4, target=50),
+    "no trump": ruleset("manille", trump="none", target=50),
+}
 
 
 # --- round trips
-@pytest.mark.parametrize(
-    ("rules", "settings"),
-    [
-        (ruleset(), {}),
-        (ruleset(), {"episode": "hand"}),
-        (ruleset("malilla-70", undertrump="forced", protected="played", climb_over_partner=True), {}),
-        (ruleset(teams=(0, 1, 2), removed=("2s",), neutral=24, pack="spanish"), {}),
-        (ruleset(teams=(0, 1), rank_names="789TJQKA", rank_points=(0, 0, 0, 5, 1, 2, 3, 4), neutral=30), {}),
-    ],
-)
-def test_round_trip(rules, settings):
-    games, records = random_records(rules, 9, 14, **settings)
-    text = write(records)
-    assert read(text) == records
-    assert write(read(text)) == text
+@pytest.mark.parametrize("episode", ["match", "hand"])
+@pytest.mark.parametrize("name", GAMES)
+def test_round_trip(name, episode):
+    rules = GAMES[name]
+    games, records = random_records(rules, 2, 14, episode=episode)
+    assert read(write(records)) == records
     for lane, played in enumerate(records):
         (header, *hands, result) = entries(played)
         assert result["score"] == games.match_score[lane].tolist()
         assert result["winner"] == (None if games.winner[lane] == -1 else games.winner[lane])
         assert (hands[0]["end"] == "misdeal") == (lane % 3 == 0)
         assert header["rules"] == rules.to_dict()
+        assert (header["albur"] is not None) == (rules.albur > 0 and episode == "match")
 
 
-def test_replay_shows_every_view_as_it_was():
-    games = GameBatch(ruleset(), 1, seed=15)
-    recorder, seen = Recorder(games), []
+OF_THE_SEED = ("stream", "stream_key", "hand_key", "episode")
+OF_THE_GAME = [name for name in STATE.names if name not in OF_THE_SEED]
+RESULTS = ("hand_over", "done", "winner", "zapato", "capote", "reneged", "hand_number", "attempt", "dealer")
+BY_SIDE = ("last_points", "last_tricks", "last_score_change")
+
+
+@pytest.mark.parametrize("episode", ["match", "hand"])
+@pytest.mark.parametrize("name", GAMES)
+def test_replay_is_the_game_as_it_was(name, episode):
+    """Every field of the state before each play, and the results after each hand; only the keys are others."""
+    games = GameBatch(GAMES[name], 1, seed=15, episode=episode)
+    recorder, seen, after = Recorder(games), [games.state.copy()], []
+    recorder.misdeal([True])
+    after.append(games.state.copy())
+    while not games.done[0]:
+        seen.append(games.state.copy())
+        recorder.step(some_actions(games, 15))
+        after.append(games.state.copy())
+    (played,) = recorder.records()
+    plays = 0
+    for moment in replay(played):
+        state = moment.games.state
+        if moment.over:
+            live = after[plays - 1]
+            assert all((state[field] == live[field]).all() for field in (*RESULTS, *BY_SIDE))
+        else:
+            assert [field for field in OF_THE_GAME if (state[field] != seen[plays][field]).any()] == []
+            plays += 1
+    assert plays == len(seen)
+    assert (moment.games.match_score == games.match_score).all()
+
+
+def test_every_end_is_recorded():
+    records = [played for name in GAMES for played in random_records(GAMES[name], 4, 14, episode="hand")[1]]
+    records += random_records(GAMES["manille-encheres"], 8, 14)[1]
+    ends = {hand.end for played in records for hand in played.hands}
+    assert ends == {"played", "misdeal", "redeal", "passed"}
+    assert sum(len(pairs(played, "redeal")) for played in records) > 2
+    assert sum(len(pairs(played, "passed")) for played in records) > 2
+    assert all(hand.dealer == again.dealer for played in records for hand, again in pairs(played, "redeal"))
+    assert all(hand.dealer != again.dealer for played in records for hand, again in pairs(played, "passed"))
+
+
+def pairs(played, end):
+    """The hands that ended so, each with the next."""
+    return [(hand, again) for hand, again in zip(played.hands, played.hands[1:], strict=False) if hand.end == end]
+
+
+def test_misdeals_keep_what_was_said_before_them():
+    games = GameBatch(ruleset("manille-encheres"), 1, seed=21)
+    recorder = Recorder(games)
+    for _ in range(3):
+        recorder.step(np.argmax(games.legal_actions(), axis=1))
     recorder.misdeal([True])
     while not games.done[0]:
-        seen.append(games.views())
-        recorder.step(games.random_legal(games.decision_keys()))
+        recorder.step(some_actions(games, 21))
     (played,) = recorder.records()
-    again = [moment.games.views() for moment in replay(played) if not moment.over and played.hands[moment.hand].plays]
-    assert len(again) == len(seen) > 100
-    assert all((one == other).all() for one, other in zip(seen, again, strict=True))
+    assert played.hands[0].end == "misdeal"
+    assert len(played.hands[0].plays) == 3
+    assert read(write([played])) == [played]
+
+
+def test_a_match_in_which_nobody_bids():
+    recorder = Recorder(GameBatch(ruleset("manille-encheres"), 1, seed=22))
+    while not recorder.games.done[0]:
+        recorder.step(np.argmax(recorder.games.legal_actions(), axis=1))
+    (played,) = recorder.records()
+    assert {hand.end for hand in played.hands} == {"passed"}
+    assert results(played)[-1]["winner"] is None
+    assert read(write([played])) == [played]
+
+
+def test_the_score_to_start_from_is_that_before_albur_and_bonus():
+    games = GameBatch(ruleset("malilla-albur"), 40, seed=23)
+    starts = np.stack([np.arange(40) % 35, np.arange(40) * 7 % 35], axis=1)
+    games.reset(match_score=starts)
+    assert (games.match_score != starts).any()
+    assert (games.waiting_albur > 0).any()
+    recorder = Recorder(games)
+    while not games.done.all():
+        recorder.step(some_actions(games, 23))
+    records = recorder.records()
+    assert [list(played.match_score) for played in records] == starts.tolist()
+    assert read(write(records)) == records
+    assert [results(played)[-1]["score"] for played in records] == games.match_score.tolist()
+
+
+def test_matches_without_their_albur():
+    games = GameBatch(ruleset("malilla-albur"), 1, seed=24)
+    games.reset(albur=[-1, -1])
+    recorder = Recorder(games)
+    while not games.done.all():
+        recorder.step(some_actions(games, 24))
+    (played,) = recorder.records()
+    assert played.albur == ()
+    assert results(played)[0]["albur"] is None
+    assert read(write([played])) == [played]
 
 
 def test_a_score_to_start_from():
@@ -202,6 +226,19 @@ def test_illegal_plays_are_recorded_too():
     assert [results(played)[-1]["reneged"] for played in records] == games.reneged.tolist()
 
 
+@pytest.mark.parametrize("name", ["malilla-redeal", "manille-encheres", "manille-parlee"])
+def test_illegal_actions_of_other_phases_too(name):
+    for card in (True, False):
+        recorder = Recorder(GameBatch(ruleset(name), 4, seed=25))
+        legal = recorder.games.legal_actions()
+        last = legal.shape[1] - 1 - np.argmin(legal[:, ::-1], axis=1)
+        recorder.step(np.zeros(4, int) if card else last)
+        records = recorder.records()
+        assert len(records) == 4
+        assert read(write(records)) == records
+        assert {hand.end for played in records for hand in played.hands} == {"illegal"}
+
+
 def test_files(tmp_path):
     _, records = random_records(ruleset(), 3, 19)
     path = tmp_path / "matches.jsonl"
@@ -216,8 +253,18 @@ def test_files(tmp_path):
 
 # --- what is wrong, and where
 TEXT = TEXTS["malilla-misdeal"]  # line 1 header, 2 misdeal, 3 to 5 hands, 6 result
+REDEAL = TEXTS["malilla-redeal"]  # line 1 header, 2 the deal called off, 3 a hand, 4 result
+ALBUR = TEXTS["malilla-albur"]  # line 1 header, 2 a hand, 3 result
+BIDS = TEXTS["manille-encheres"]  # line 1 header, 2 passed out, 3 a hand, 4 result
+TALK = TEXTS["manille-parlee"]
 ILLEGAL = TEXTS["malilla-illegal"]  # line 1 header, 2 a hand, 3 the illegal one, 4 result
 FIRST = line(TEXT, 3)["plays"]
+SEATS = [play[0] for play in line(BIDS, 2)["plays"]]
+
+
+def bids(*names):
+    """The auction that was passed out, with other actions."""
+    return changed(BIDS, 2, plays=[f"{seat}:{name}" for seat, name in zip(SEATS + SEATS, names, strict=False)])
 
 
 def swapped_deal(text, number):
@@ -238,7 +285,7 @@ WRONG = {
     "not in hand": (with_play(TEXT, 3, 1, FIRST[0][:2] + FIRST[1][2:]), 3, 1, "is illegal for seat"),
     "card twice": (with_play(TEXT, 3, 5, FIRST[4][:2] + FIRST[0][2:]), 3, 5, "is illegal for seat"),
     "no illegal play": (changed(TEXT, 5, end="illegal"), 5, None, "end is 'illegal', but the replay gives 'played'"),
-    "plays in a misdeal": (changed(TEXT, 3, plays=FIRST[:1], end="misdeal"), 3, 2, "a misdeal is called before the first"),
+    "plays in a misdeal": (changed(TEXT, 3, plays=FIRST[:1], end="misdeal"), 3, 2, "a misdeal is called before"),
     "no misdeal": (changed(TEXT, 2, end="played"), 2, 1, "the hand breaks off: seat"),
     "hand too short": (changed(TEXT, 3, plays=FIRST[:-1]), 3, 40, "the hand breaks off: seat"),
     "hand too long": (changed(TEXT, 3, plays=[*FIRST, FIRST[-1]]), 3, 41, "the hand was over"),
@@ -246,7 +293,25 @@ WRONG = {
     "wrong first dealer": (changed(TEXT, 2, dealer=4), 2, None, "dealer 4 is not a seat 0..3"),
     "other deal": (swapped_deal(TEXT, 3), 3, 20, "illegal"),
     "score past the target": (changed(TEXT, 1, match_score=[35, 0]), 1, None, "must be below the target"),
+    "a false statement": (with_play(TALK, 2, 1, line(TALK, 2)["plays"][0][:2] + "holds-8-hearts"), 2, 1, "is illegal"),
+    "too low a bid": (bids("bid-40", "bid-40"), 2, 2, "bid-40 is illegal for seat .; legal: pass bid-41"),
+    "no bid": (bids("trump-hearts"), 2, 1, "trump-hearts is illegal for seat .; legal: pass bid-31"),
+    "after all have passed": (bids(*["pass"] * 5), 2, 5, "the hand was over"),
+    "a bidder not on turn": (with_play(BIDS, 2, 2, SEATS[2] + ":pass"), 2, 2, f"seat {SEATS[2]} plays, but seat"),
+    "passed and played": (changed(BIDS, 2, end="played"), 2, None, "end is 'played', but the replay gives 'passed'"),
+    "passed and misdealt": (changed(BIDS, 2, end="misdeal"), 2, None, "'misdeal', but the replay gives 'passed'"),
+    "a new deal, passed": (changed(REDEAL, 2, end="passed"), 2, None, "end is 'passed', but the replay gives 'redeal'"),
+    "no new deal": (changed(REDEAL, 2, plays=line(REDEAL, 2)["plays"][:-1]), 2, 5, "the hand breaks off: seat"),
+    "a new deal by another": (changed(REDEAL, 3, dealer=line(REDEAL, 3)["dealer"] ^ 1), 3, None, "but it was the turn"),
+    "an albur not drawn": (changed(ALBUR, 1, albur=None), 2, 1, "plays, but seat"),
+    "a level albur": (changed(ALBUR, 1, albur="7s 7h"), 1, None, "two cards of the deck of unequal strength"),
+    "an albur of one card": (changed(ALBUR, 1, albur="7s"), 1, None, "albur must be 2 cards of malilla-albur"),
+    "an albur of a wrong type": (changed(ALBUR, 1, albur=[39, 2]), 1, None, "albur must be 2 cards"),
+    "an albur of no card": (changed(ALBUR, 1, albur="7s 8h"), 1, None, "albur must be 2 cards"),
+    "an albur where there is none": (changed(TEXT, 1, albur="7s 6h"), 1, None, "the rule set must have an albur"),
     # what the replay gives otherwise
+    "the albur's points": (changed(ALBUR, 2, score=[32, 0]), 2, None, r"score is \[32, 0\], but the replay gives"),
+    "the attempt after it": (changed(REDEAL, 3, attempt=0), 3, None, "attempt is 0, but the replay gives 1"),
     "bonus": (changed(TEXT, 2, bonus=0), 2, None, "bonus is 0, but the replay gives"),
     "waits": (changed(TEXT, 2, waits=True), 2, None, "waits is True, but the replay gives False"),
     "attempt": (changed(TEXT, 3, attempt=0), 3, None, "attempt is 0, but the replay gives 1"),
@@ -287,7 +352,7 @@ WRONG = {
     "deep": ("[" * 60_000 + "\n", 1, None, "not JSON"),
     "huge": ('{"format": "' + "x" * 10**6 + '"}\n', 1, None, "1,000,014 characters; a line of a record"),
     "format": (changed(TEXT, 1, format="malilla-record 3"), 1, None, "format is 'malilla-record 3', and only"),
-    "an older format": (changed(TEXT, 1, format="malilla-record 1"), 1, None, "'malilla-record 1' is older than 'malilla-record 2'"),
+    "an older format": (changed(TEXT, 1, format="malilla-record 1"), 1, None, "'malilla-record 1' is older than"),
     "episode": (changed(TEXT, 1, episode="game"), 1, None, "episode is 'game'; it must be one of match, hand"),
     "episode of a wrong type": (changed(TEXT, 1, episode=["match"]), 1, None, "episode is"),
     "rules": (changed(TEXT, 1, rules={"name": "malilla"}), 1, None, "rules: a rule set needs exactly the fields"),
@@ -302,6 +367,7 @@ WRONG = {
     "a strange play": (with_play(TEXT, 3, 9, "0:8s"), 3, 9, "'0:8s' is no play"),
     "a play of no seat": (with_play(TEXT, 3, 9, "4:7s"), 3, 9, "'4:7s' is no play"),
     "a play of a wrong type": (with_play(TEXT, 3, 9, 7), 3, 9, "7 is no play"),
+    "no such statement": (with_play(TALK, 2, 1, "3:holds-9-hearts"), 2, 1, "'3:holds-9-hearts' is no play"),
     "a play in capitals": (with_play(TEXT, 3, 1, FIRST[0].upper()), 3, 1, "is no play"),
     "dealer of a wrong type": (changed(TEXT, 3, dealer="0"), 3, None, "dealer must be 1 integers"),
     "end": (changed(TEXT, 3, end="abandoned"), 3, None, "end is 'abandoned'; it must be one of played"),
@@ -376,6 +442,8 @@ def test_records_made_by_hand_are_checked_when_written():
         (replace(played, hands=(replace(hand, plays=((hand.plays[0][0], 40), *hand.plays[1:])),)), "no action 40"),
         (replace(played, match_score=(0,)), "match_score must be integers of shape"),
         (Record(played.rules, "match", (0, 0), (hand, Hand(0, hand.cards, ()))), "the match was over"),
+        (replace(played, albur=(300, 2)), "albur"),
+        (replace(played, albur=(1,)), "albur must be two card ids"),
     ]
     for one, reason in wrong:
         with pytest.raises(RecordError, match=reason):

@@ -1,4 +1,4 @@
-"""Malilla as a Gymnasium environment: one seat, against and beside given players.
+"""Malilla and its family as a Gymnasium environment: one seat, against and beside given players.
 
 Enters: a rule set by name, players for the other seats, actions. Leaves: observations, rewards, masks. A shell over a
 `GameBatch` of one game: between two moves of the learner the others play.
@@ -13,6 +13,9 @@ Enters: a rule set by name, players for the other seats, actions. Leaves: observ
 The reward is what the learner's side won since its last move, on whoever's play. "margin" is paid trick by trick, so
 that a hand sums to its margin; "score" and "match" are paid when a hand or the match ends. Over an episode each sums to
 what the PettingZoo environment pays that seat, an illegal play included (RULES 1.4: -1 in all, and the episode ends).
+
+README.md has a table of the rule sets, and `rules.action_names` names the actions: cards, then what a rule set has
+besides (`pass`, `ask`, `agree`, `refuse`, bids, trumps named, statements). The learner is asked for these too.
 """
 
 from __future__ import annotations
@@ -48,8 +51,9 @@ class MalillaEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     """One seat of a game; the observation is the seat's View as `malilla_env.layout` says, float32 [D].
 
     ``seat`` is the learner's, or "rotate": another one every episode. ``partner`` and ``opponents`` are "random",
-    "heuristic", or objects with ``act(views, keys)``. ``info`` holds "action_mask" (int8 [A], all zeros when the
-    episode is over) and "seat". Other keyword arguments replace fields of the rule set.
+    "heuristic", or objects with ``act(views, keys)``. Where each plays for itself, as two and three players do, nobody
+    is the learner's partner: ``partner`` is checked like any player and never asked. ``info`` holds "action_mask"
+    (int8 [A], all zeros when the episode is over) and "seat". Other keyword arguments replace fields of the rule set.
     """
 
     metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": 2}  # noqa: RUF012 (so in the base class)
@@ -81,7 +85,8 @@ class MalillaEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Deal the first hand of an episode and play up to the learner's turn.
 
-        ``options``: "deal", a row of `malilla_env.deal`, and "match_score", integers [T]; ValueError names another.
+        ``options``: "deal", a row of `malilla_env.deal`, "match_score", integers [T], and "albur", two card ids (RULES
+        1.6.3); ValueError names another.
         """
         given = reset_options(options)
         fresh = seed is not None or self._np_random is None

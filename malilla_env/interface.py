@@ -17,7 +17,7 @@ from malilla_env.observation import Layout
 from malilla_env.rules import RuleSet
 
 RENDER_MODES = ["human", "ansi", "rgb_array"]
-OPTIONS = ("deal", "match_score")
+OPTIONS = ("deal", "match_score", "albur")
 
 
 class ActionSpace(spaces.Discrete):
@@ -74,8 +74,9 @@ def check_render_mode(mode: str | None) -> str | None:
 
 
 def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
-    """Arguments for `GameBatch.reset`: "deal" (a row of `malilla_env.deal`), "match_score" (integers [T]).
+    """Arguments for `GameBatch.reset`: "deal" (a row of `malilla_env.deal`), "match_score" (integers [T]), "albur".
 
+    An albur is two card ids, drawn by the dealer's right and by the dealer (RULES 1.6.3); -1 and -1 for no draw.
     ValueError names an unknown option. One called "options" is let pass: PettingZoo's api_test sends it.
     """
     given = options or {}
@@ -83,4 +84,5 @@ def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
         if name not in (*OPTIONS, "options"):
             raise ValueError(f"unknown reset option {name!r}: choose among {', '.join(OPTIONS)}")
     deal = given.get("deal")
-    return {"match_score": given.get("match_score"), "deals": None if deal is None else np.atleast_1d(deal)}
+    arguments = {name: given.get(name) for name in ("match_score", "albur")}
+    return {**arguments, "deals": None if deal is None else np.atleast_1d(deal)}

@@ -1,4 +1,4 @@
-"""Malilla as a PettingZoo AEC environment: `env` (with the usual wrappers) and `raw_env`.
+"""Malilla and its family as a PettingZoo AEC environment: `env` (with the usual wrappers) and `raw_env`.
 
 Enters: a rule set by name, overrides of its fields, actions. Leaves: observations with masks, rewards, pictures. A
 shell over a `GameBatch` of one game: it knows PettingZoo's customs and no rule of the game.
@@ -14,13 +14,18 @@ shell over a `GameBatch` of one game: it knows PettingZoo's customs and no rule 
 
 | what        | value                                                                                         |
 | ----------- | --------------------------------------------------------------------------------------------- |
-| agents      | `player_0` ... in playing order (RULES 1.1.1)                                                 |
+| agents      | `player_0` ... in playing order (RULES 1.1.1): two, three or four                             |
 | actions     | `Discrete`: card ids, then the rule set's other actions; `rules.action_names` names them      |
 | observation | `observation` float32 [D] within -1 and 1 (`malilla_env.layout` says what lies where)         |
 | mask        | `action_mask` int8 [A], all zeros for a seat that is not on turn                              |
 | episode     | "match": hands until a side wins; "hand": one hand                                            |
 | reward      | "margin", "score" or "match" (`malilla_env.rewards`), paid in the step that ends the hand     |
 | illegal     | an illegal play ends the match: -1 for the offender's side, +1/(T-1) for the others (RULES 1.4) |
+
+Every game of the family plays here: README.md has a table of the rule sets, `malilla_env.rules.PRESETS` holds them, and
+any field may be changed (`env(ruleset="manille", target=50)`). Besides cards there are, where a rule set has them:
+`pass`; `ask`, `agree` and `refuse` of a new deal (1.6.2); `bid-31` ... and `trump-spades` ... of an auction (3.6);
+statements such as `holds-3-hearts` and `holds-Ts` (3.5). The mask says which of all these the agent on turn may take.
 
 Version History: the number rises whenever learning would be affected.
 
@@ -135,7 +140,8 @@ class raw_env(pettingzoo.AECEnv):  # type: ignore[misc]
         """Deal the first hand of a new episode; without a seed the stream of deals goes on.
 
         ``options``: "deal", a row of `malilla_env.deal`, is the first hand; "match_score", integers [T], the score to
-        start from. ValueError names an unknown option.
+        start from; "albur", two card ids, what the dealer's right and the dealer draw before the match (RULES 1.6.3).
+        ValueError names an unknown option.
         """
         given = reset_options(options)
         if seed is not None or self.np_random is None:

@@ -60,7 +60,7 @@ VIEW = np.dtype(
 
 @jit
 def fill_view(row: Row, rules: Row, seat: Int, view: Row) -> None:
-    """Write what `seat` may know of `row` into `view`; every field, but what only talk tells: zeros, as a View begins."""
+    """Write what `seat` may know of `row` into `view`: every field, but those of talk where there is none."""
     fill_position(row, rules, seat, view)
     for play in range(MAX_PLAYS):
         view["plays"][play] = row["plays"][play]

@@ -9,11 +9,13 @@ import gymnasium
 import numpy as np
 import pettingzoo
 import pytest
+from family import GAMES, every_game
 from referee import Referee
 
 from malilla_env import GameBatch, IllegalMove, deal, malilla_v0, ruleset
 from malilla_env.deals import deal_dtype
 from malilla_env.rewards import REWARDS, step_rewards
+from malilla_env.state import PHASES
 
 with warnings.catch_warnings():  # PettingZoo's tests import its own environments the deprecated way
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -34,6 +36,7 @@ THREE = {  # three seats, each for itself
     "trick_points": 1,
     "neutral": 24,
 }
+FEW = ["malilla-zone", "malilla-albur", "manille-encheres", "manille-3-dead", "manille-2"]  # each unlike the others
 
 
 def lowest_legal(observation):
@@ -91,6 +94,124 @@ def test_state_tests():
     env = malilla_v0.env(episode="hand")
     run_state_space_test(env)
     run_state_test(env, num_cycles=20)
+
+
+@every_game
+def test_pettingzoos_tests_in_every_game(rules):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        api_test(malilla_v0.env(ruleset=rules), num_cycles=60)
+    assert {str(warning.message) for warning in caught} == ABOUT_DICTS
+    seed_test(lambda: malilla_v0.env(ruleset=rules, episode="hand"), num_cycles=60)
+    env = malilla_v0.env(ruleset=rules, episode="hand")
+    run_state_space_test(env)
+    run_state_test(env, num_cycles=5)
+
+
+@every_game
+def test_every_game_is_played_and_paid(rules):
+    """A match of legal actions by chance: who is on turn, what lies in the spaces, who is paid; zero-sum."""
+    env = malilla_v0.env(ruleset=rules, reward="score", render_mode="ansi")
+    names = [f"player_{seat}" for seat in range(rules.num_seats)]
+    assert env.possible_agents == names
+    env.reset(seed=5, options={"match_score": [rules.target - 1] * rules.num_teams})
+    seed_spaces(env)
+    games = env.unwrapped.games
+    totals, due, said = dict.fromkeys(names, 0.0), np.zeros(rules.num_teams), set()
+    for agent in env.agent_iter():
+        observation, reward, terminated, truncated, info = env.last()
+        totals[agent] += reward
+        assert env.observation_space(agent).contains(observation)
+        assert (truncated, info) == (False, {})
+        if terminated:
+            env.step(None)
+            continue
+        assert agent == names[games.seat[0]]
+        assert env.unwrapped.state_space.contains(env.state())
+        assert not any(env.observe(other)["action_mask"].any() for other in names if other != agent)
+        action = env.action_space(agent).sample(observation["action_mask"])
+        said |= {rules.action_names[action]} - set(rules.action_names[: 4 * rules.ranks])
+        env.step(action)
+        if games.hand_over[0]:
+            change = games.last_score_change[0]
+            due += (change - change.mean()) / rules.target
+        if len(said) < 3:
+            assert env.render()
+    assert list(totals.values()) == pytest.approx([due[team] for team in rules.teams])
+    by_team = [totals[names[rules.teams.index(team)]] for team in range(rules.num_teams)]
+    assert sum(by_team) == pytest.approx(0)
+    assert bool(said) == bool(rules.others)
+
+
+def in_each_phase(rules, **settings):
+    """The phase, and an environment in it, for each phase that the rule set has besides OVER."""
+    kinds = {"ask": {"ask", "consent"}, "bid": {"bid", "name"}, "count": {"talk"}}
+    wanted = {"play"}.union(*(phases for kind, phases in kinds.items() if kind in rules.others))
+    env, seed = malilla_v0.raw_env(rules, **settings), 0
+    while wanted:
+        env.reset(seed=seed)
+        env.action_space("player_0").seed(seed)
+        seed += 1
+        assert seed < 40, f"no deal led to {wanted}"
+        while not env.games.done[0]:
+            phase = PHASES[env.games.phase[0]]
+            if phase in wanted:
+                wanted.remove(phase)
+                yield phase, env
+            observation = env.observe(env.agent_selection)
+            env.step(env.action_space("player_0").sample(observation["action_mask"]))
+
+
+# every phase is in one of them; five cards of a suit are so common that new deals are asked for
+PHASED = [
+    ruleset("malilla-zone", redeal=5),
+    *(GAMES[name] for name in ("manille-encheres", "manille-parlee", "manille-2", "manille-3-dead")),
+]
+in_every_phase = pytest.mark.parametrize("rules", PHASED, ids=lambda rules: rules.name)
+
+
+@in_every_phase
+def test_a_copy_and_a_saved_state_go_on_in_every_phase(rules):
+    other = malilla_v0.raw_env(rules, reward="score")
+    other.reset(seed=1)
+    for _, env in in_each_phase(rules, reward="score"):
+        copy, twin = deepcopy(env), pickled(env)
+        other.set_state(env.get_state())
+        for one in (copy, twin, other):
+            seed_spaces(one)
+        first = transcript(copy)
+        assert first == transcript(twin)
+        assert first == transcript(other)
+        assert first
+        copy.reset(), other.reset()
+        assert first_hands(copy) == first_hands(other)
+
+
+@in_every_phase
+def test_1_4_1_illegal_actions_in_every_phase(rules):
+    """Cards out of turn to play them, statements that are not true, bids that are too low: each loses the match."""
+    raising = malilla_v0.raw_env(rules, illegal="raise")
+    for phase, env in in_each_phase(rules):
+        mask = env.observe(env.agent_selection)["action_mask"]
+        wrong = np.flatnonzero(mask == 0)
+        assert len(wrong)
+        if phase != "play":
+            assert not mask[: 4 * rules.ranks].any()
+        seat = env.games.seat[0]
+        for action in (wrong[0], wrong[len(wrong) // 2], wrong[-1]):
+            lost = deepcopy(env)
+            lost.step(action)
+            assert lost.games.reneged[0] == seat
+            sides = rules.num_teams
+            expected = [-1.0 if team == rules.teams[seat] else 1 / (sides - 1) for team in rules.teams]
+            assert list(lost.rewards.values()) == pytest.approx(expected)
+            assert set(lost.terminations.values()) == {True}
+            raising.reset(seed=0)
+            raising.games = GameBatch.from_state(raising.rules, env.games.state)
+            raising.agent_selection = env.agent_selection
+            with pytest.raises(IllegalMove, match=rules.action_names[action]):
+                raising.step(action)
+            assert (raising.games.state == env.games.state).all()
 
 
 def test_registered():
@@ -274,7 +395,8 @@ def test_dead_agents_take_none_alone():
 # --- what is paid (CASES 2, 7)
 def payoffs(games, reward):
     """What DESIGN pays each side for the hand or match that the last step ended, counted apart."""
-    rules, points = games.rules, games.last_points[0]
+    rules = games.rules
+    points = games.last_score_change[0] if rules.auction else games.last_points[0]
     if reward == "margin":
         return [float(own - points.mean()) / rules.neutral for own in points]
     if reward == "score":
@@ -287,7 +409,7 @@ def payoffs(games, reward):
 
 @pytest.mark.parametrize("reward", REWARDS)
 @pytest.mark.parametrize("episode", ["hand", "match"])
-@pytest.mark.parametrize("overrides", [{}, THREE])
+@pytest.mark.parametrize("overrides", [{}, THREE, *({"ruleset": name} for name in FEW)], ids=str)
 def test_rewards_sum_to_what_the_hands_pay(reward, episode, overrides):
     env = malilla_v0.env(episode=episode, reward=reward, **overrides)
     teams = env.unwrapped.rules.teams
@@ -454,14 +576,31 @@ def test_the_score_can_be_given():
     assert env.unwrapped.games.match_score.tolist() == [[34, 12]]
 
 
+def test_the_albur_can_be_given():
+    """1.6.3: the dealer's right draws the first card; the winner of the draw leads."""
+    env = malilla_v0.env(ruleset="malilla-albur", dealer_bonus=False)
+    ids = env.unwrapped.rules.action_names.index
+    row = deal(env.unwrapped.rules, 77, [3])[0]
+    for drawn, winner in ((["7s", "Kh"], row["dealer"] + 1), (["2s", "3s"], row["dealer"])):
+        env.reset(options={"deal": row, "albur": [ids(card) for card in drawn]})
+        games = env.unwrapped.games
+        assert games.albur_cards[0].tolist() == [ids(card) for card in drawn]
+        assert env.agent_selection == PLAYERS[winner % 4]
+        assert games.match_score[0, winner % 2] == 5
+    env.reset(options={"deal": row, "albur": [-1, -1]})
+    assert env.unwrapped.games.match_score.tolist() == [[0, 0]]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"deals": 1}, "unknown reset option 'deals': choose among deal, match_score"),
+        ({"deals": 1}, "unknown reset option 'deals': choose among deal, match_score, albur"),
         ({"deal": 1}, "deals must be"),
         ({"deal": np.zeros(1, deal_dtype(ruleset()))}, "not the whole deck"),
         ({"match_score": [35, 0]}, "must be below the target 35"),
         ({"match_score": [1, 2, 3]}, "match_score must be integers"),
+        ({"albur": [0, 1]}, "the rule set must have an albur"),
+        ({"albur": 3}, "albur must be two card ids"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
@@ -632,7 +771,7 @@ def test_a_state_of_other_rules_is_refused():
         env.set_state(broken)
     broken = env.get_state()
     broken["games"]["num_plays"] = 200
-    with pytest.raises(ValueError, match="state row 0: num_plays 200 must be 0 to 63"):
+    with pytest.raises(ValueError, match="state row 0: num_plays 200 must be 0 to 40"):
         env.set_state(broken)
 
 

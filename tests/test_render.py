@@ -1,18 +1,25 @@
-"""The table as text and as a picture: what a person must find there, in both packs, and that nothing hidden shows."""
+"""The table as text and as a picture, in every game: what a person must find there, in both packs, and that nothing
+hidden shows."""
 
+import runpy
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from malilla_env import GameBatch, malilla_v0, ruleset
+from malilla_env import GameBatch, malilla_v0, picture, ruleset
 from malilla_env.cards import parse_cards
 from malilla_env.deals import deal_dtype
+from malilla_env.picture import HEIGHT, WIDTH, table_image
+from malilla_env.play_through import play_through
 from malilla_env.record import load, replay
 from malilla_env.recorder import Recorder
-from malilla_env.render import HEIGHT, WIDTH, hand_words, news, play_through, table_image, table_text
+from malilla_env.render import frame, seen, table_text
+from malilla_env.rules import PRESETS
+from malilla_env.words import action_words, hand_words, news
 
+GOLDEN = Path(__file__).parent / "golden"
 ORDER = (
     "3c As Jh 3d Jc Js 2d Qc 6s 5c 5d 7h Kc Ad Ac 4c 6d 6h 7d Ks "
     "3h 6c 5s 7s Ah Qh Jd 2c 4s Kh Qs Qd Kd 4h 4d 7c 2h 3s 5h 2s"
@@ -31,8 +38,51 @@ def game(plays="", dealer=3, match_score=None, order=ORDER, **rules):
 
 
 def text_of(games, seat=None, note=""):
-    view = games.views(seat or 0)[0]
-    return table_text(games.rules, view, games.hands[0] if seat is None else None, note)
+    return table_text(games.rules, *seen(games, seat), note)
+
+
+def moment(name, ply, hand=0, which=0):
+    """The game of a frozen record before a play."""
+    for at, before, over, games in replay(load(GOLDEN / f"{name}.jsonl")[which]):
+        if (at, before, over) == (hand, ply, False):
+            return games.copy()
+    raise AssertionError(f"{name} has no such moment")
+
+
+def ended(name, which=0):
+    """The game of a frozen record when it is over."""
+    *_, last = replay(load(GOLDEN / f"{name}.jsonl")[which])
+    return last.games
+
+
+# --- words
+def test_words_of_actions():
+    def said(rules, *names):
+        return [action_words(rules, rules.action_names.index(name)) for name in names]
+
+    parlee = ruleset("manille-parlee")
+    names = ("7s", "Th", "pass", "holds-3-hearts", "holds-0-clubs", "holds-Th", "holds-Ac")
+    assert said(parlee, *names) == [
+        *("plays 7♠", "plays 10♥", "passes", "holds 3 of hearts", "holds no clubs"),
+        *("holds the 10 of hearts", "holds the A of clubs"),
+    ]
+    spanish = ruleset("malilla-espanola", talk=True)
+    assert said(spanish, "Kh", "holds-3-hearts", "holds-Ad") == [
+        *("plays rey de copas", "holds 3 of copas", "holds the 1 de oros")
+    ]
+    bids = ruleset("manille-encheres", pack="spanish")
+    assert said(bids, "bid-34", "trump-hearts") == ["bids 34", "names copas"]
+    asks = ruleset("malilla-redeal")
+    assert said(asks, "ask", "agree", "refuse") == ["asks for a new deal", "agrees", "refuses"]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_action_has_words_of_its_own(name):
+    rules = PRESETS[name]
+    words = [action_words(rules, action) for action in range(rules.num_actions)]
+    assert len(set(words)) == rules.num_actions
+    with pytest.raises(IndexError):
+        action_words(rules, rules.num_actions)
 
 
 # --- text
@@ -53,12 +103,15 @@ tricks                       0                     2
 > player_2              .        ♠ 5   ♥ 5   ♦ 7 J 5 4 2   ♣ A
   player_3 deals, leads K♠ wins  ♠ 2   ♦ Q 3   ♣ 7 Q 4 2
 
-last trick: player_3 7♠, player_0 6♠, player_1 3♠, player_2 Q♠; taken by player_3"""
+last trick: player_3 7♠, player_0 6♠, player_1 3♠, player_2 Q♠; taken by player_3
+
+known: player_3 holds the 2 of spades
+player_2 is to play: ♠ 5"""
     )
 
 
 def test_text_of_a_table_in_spanish():
-    assert text_of(game(PLAYS, pack="spanish")).splitlines()[8:] == [
+    assert text_of(game(PLAYS, pack="spanish")).splitlines()[8:14] == [
         "  player_0              4 de espadas          copas 3 2   oros rey 6   bastos rey sota 3",
         "  player_1              sota de espadas       espadas 1   copas caballo 6 4   oros 1   bastos 6 5",
         "> player_2              .                     espadas 5   copas 5   oros 7 sota 5 4 2   bastos 1",
@@ -112,9 +165,9 @@ def test_text_tells_of_an_illegal_play():
 
 
 def test_text_tells_of_capote_and_zapato():
-    golden = Path(__file__).parent / "golden" / "malilla-capote.jsonl"
-    *_, last = replay(load(golden)[0])
-    assert news(last.games).splitlines()[-1] == "player_0 + player_2 win the match (capote, zapato): 35 - 0"
+    assert (
+        news(ended("malilla-capote")).splitlines()[-1] == "player_0 + player_2 win the match (capote, zapato): 35 - 0"
+    )
 
 
 def test_human_prints_every_step(capsys):
@@ -138,10 +191,168 @@ def test_hand_words():
     assert hand_words(rules, 0) == ""
 
 
+# --- what the other games add, as text
+def test_text_of_an_auction():
+    games = moment("manille-encheres", 2, hand=1)
+    lines = text_of(games, seat=3).splitlines()
+    assert lines[:2] == ["manille-encheres, hand 1, before the first trick", "trump not named yet"]
+    assert lines[-2:] == ["said: player_0 passes, player_1 passes", "player_2 is to bid or pass"]
+    assert text_of(games, seat=2).splitlines()[-1] == "player_2 is to bid or pass: pass, 31 to 60"
+    assert text_of(games).splitlines()[-1] == "player_2 is to bid or pass: pass, 31 to 60"
+    *_, said, turn = text_of(moment("manille-encheres", 4, hand=1), seat=2).splitlines()
+    assert said == "said: player_0 passes, player_1 passes, player_2 bids 39, player_3 passes"
+    assert turn == "player_2 is to name trump: spades, hearts, diamonds, clubs"
+
+
+def test_text_of_a_contract():
+    lines = text_of(moment("manille-encheres", 9, hand=1)).splitlines()
+    assert lines[1] == "trump ♠: named by player_2, who bid 39; led so far: ♠"
+    assert lines[-2] == (
+        "before the play: player_0 passes, player_1 passes, player_2 bids 39, player_3 passes, player_2 names spades"
+    )
+
+
+def test_text_of_a_void_deal():
+    games = moment("manille-encheres", 0, hand=1)
+    assert frame(games, "ansi").splitlines()[-1] == "the last deal is void; this is deal 2 of the hand"
+    assert "void" not in frame(moment("manille-encheres", 1, hand=1), "ansi")
+
+
+def test_text_of_talk():
+    lines = text_of(moment("manille-parlee", 13), seat=1).splitlines()
+    assert lines[15:] == [
+        "said: player_0 holds the A of hearts",
+        "known: player_0 holds the A of hearts; player_1 holds 3 of hearts, the 10 of spades; player_2 holds the Q of "
+        "spades;",
+        "  player_3 holds 2 of spades, 2 of diamonds",
+        "player_2 is to say something or pass",
+    ]
+    assert text_of(moment("manille-parlee", 13), seat=2).splitlines()[-1] == (
+        "player_2 is to say something or pass: pass, no clubs, 1 of hearts, 2 of spades, 3 of diamonds, "
+        "the 10 of diamonds"
+    )
+
+
+def test_text_of_asking():
+    asked, other = (text_of(moment("malilla-redeal", 3), seat=seat).splitlines()[-1] for seat in (1, 3))
+    assert asked == "player_1 is to ask for a new deal or pass: pass, ask"
+    assert other == "player_1 is to ask for a new deal or pass"
+    games = moment("malilla-redeal", 4)
+    *_, said, _, turn = text_of(games, seat=3).splitlines()
+    assert said.endswith("player_0 passes, player_1 asks for a new deal")
+    assert turn == "player_3 is to agree to a new deal or refuse: agree, refuse"
+
+
+def test_who_asked_is_told_in_later_tricks():
+    name, which = "malilla-redeal", 1
+    games = next(at.games for at in replay(load(GOLDEN / f"{name}.jsonl")[which]) if at.games.tricks_won.sum() == 2)
+    (told,) = [line for line in text_of(games, seat=0).splitlines() if line.startswith("before the play: ")]
+    assert "asks for a new deal" in told
+    assert "refuses" in told
+
+
+def test_text_of_piles():
+    for seat in (None, 0, 1):
+        assert text_of(moment("manille-2", 5), seat).splitlines()[8:11] == [
+            "> player_0 deals        .        ♠ 10+   ♥ K J+ 9+   ♦ J   ♣ Q+ J+ 8+",
+            "  player_1 leads        K♦ wins  ♠ A+   ♥ 10+ A+ 7+   ♦ 9+ 7   ♣ 9",
+            "  + lies on a card face down",
+        ]
+    assert "known" not in text_of(moment("manille-2", 5), 0)
+
+
+def test_text_of_three_and_a_dead_hand():
+    lines = text_of(moment("manille-3-dead", 4), seat=0).splitlines()
+    assert lines[3:12] == [
+        "           player_0   player_1   player_2",
+        "score             0          0          0   first to 101",
+        "points            0          0          5",
+        "tricks            0          0          1",
+        "",
+        "> player_0              .        ♠ Q J   ♥ A 9   ♦ 8   ♣ A Q",
+        "  player_1              .        7 cards",
+        "  player_2 deals, leads 7♥ wins  6 cards",
+        "  8 more cards lie face down, out of play",
+    ]
+    assert news(ended("manille-3-dead")).splitlines()[-1] == "player_2 wins the hand: 0 - 0 - 9"
+
+
+def test_text_of_an_albur():
+    text = text_of(moment("malilla-albur", 0, which=1), seat=0)
+    assert "first to 35; a dealer bonus of 5 waits; an albur of 5 waits" in text
+    assert text.splitlines()[-2] == (
+        "albur: player_1 draws the A of diamonds, player_0 draws the 7 of clubs; player_0 wins 5 points and leads first"
+    )
+
+
+def test_the_albur_is_told_in_the_first_hand_only():
+    games = GameBatch(ruleset("malilla-albur"), 1, seed=31)
+    while not games.hand_over[0]:
+        assert "albur: " in text_of(games)
+        games.step(games.random_legal(games.decision_keys()))
+    assert not games.done[0]
+    assert "albur: " not in text_of(games)
+
+
+def test_text_without_trump():
+    games = GameBatch(ruleset("manille", trump="none"), 1, seed=32)
+    assert text_of(games).splitlines()[1] == "no trump"
+    assert drawn(games).shape == (HEIGHT, WIDTH, 3)
+
+
+# --- nothing hidden shows
+def resampled(games, seat, rng):
+    """The game as it might be for all that a seat knows: what nobody has shown changes places."""
+    other = games.copy()
+    row, rules = other.state[0], games.rules
+    places = [place for place in range(rules.num_seats) if place != seat]
+    known = int(row["shown"])
+    masks = [*(int(row["hands"][place]) for place in places), int(row["face_down"])]
+    hidden = [card for mask in masks for card in range(4 * rules.ranks) if mask & ~known & 1 << card]
+    order = iter(rng.permutation(hidden).tolist())
+    dealt = [mask & known | sum(1 << next(order) for _ in range((mask & ~known).bit_count())) for mask in masks]
+    for place, mask in zip(places, dealt, strict=False):
+        row["hands"][place] = mask
+    row["face_down"] = dealt[-1]
+    row["deck"][: rules.num_cards] = rng.permutation(row["deck"][: rules.num_cards])
+    row["hand_key"], row["stream_key"], row["stream"] = rng.integers(1 << 32, size=3)
+    return other, any((row[field] != games.state[0][field]).any() for field in ("hands", "face_down"))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_no_frame_shows_what_is_hidden(name, monkeypatch):
+    """Every render mode at every ply of the frozen play-through: with other hidden cards all looks the same."""
+    monkeypatch.setattr(picture, "SCALE", 1)
+    record, rng, moved = load(GOLDEN / f"{name}.jsonl")[0], np.random.default_rng(33), 0
+    seats = range(record.rules.num_seats)
+    first_played = [hand.end for hand in record.hands].index("played")
+    for hand, ply, _, games in replay(record):
+        if hand > first_played:
+            break
+        for seat in seats:
+            other, changed = resampled(games, seat, rng)
+            moved += changed
+            assert frame(games, "ansi", seat) == frame(other, "ansi", seat)
+            if ply % len(seats) == seat:
+                shown = frame(games, "rgb_array", seat)
+                assert np.array_equal(shown, frame(other, "rgb_array", seat))
+        assert "player_0" in frame(games, "ansi")
+        assert hand_words(record.rules, games.hands[0, 0], games.covering[0]) in frame(games, "ansi")
+        if ply % 6 == 0:
+            assert frame(games, "rgb_array").shape == shown.shape
+    assert moved > 10 or record.rules.piles
+
+
+@pytest.mark.parametrize("name", ["malilla", "manille-encheres", "manille-2"])
+def test_human_prints_the_text(name, capsys):
+    games = moment(name, 1)
+    assert frame(games, "human") is None
+    assert capsys.readouterr().out == frame(games, "ansi") + "\n\n"
+
+
 # --- pictures
-def picture(games, seat=None, note=""):
-    view = games.views(seat or 0)[0]
-    return table_image(games.rules, view, games.hands[0] if seat is None else None, note)
+def drawn(games, seat=None, note=""):
+    return table_image(games.rules, *seen(games, seat), note)
 
 
 def differ(one, other):
@@ -150,14 +361,14 @@ def differ(one, other):
 
 
 def test_pictures():
-    one, again = picture(game(PLAYS)), picture(game(PLAYS))
+    one, again = drawn(game(PLAYS)), drawn(game(PLAYS))
     assert one.shape == (HEIGHT, WIDTH, 3)
     assert one.dtype == np.uint8
     assert np.array_equal(one, again)
-    assert differ(one, picture(game(PLAYS[:-3])))
-    assert differ(one, picture(game(PLAYS, pack="spanish")))
-    assert differ(one, picture(game(PLAYS), seat=2))
-    assert differ(one, picture(game(PLAYS), note="hand over"))
+    assert differ(one, drawn(game(PLAYS[:-3])))
+    assert differ(one, drawn(game(PLAYS, pack="spanish")))
+    assert differ(one, drawn(game(PLAYS), seat=2))
+    assert differ(one, drawn(game(PLAYS), note="hand over"))
 
 
 def test_pictures_of_one_seat_hide_the_other_hands():
@@ -165,10 +376,43 @@ def test_pictures_of_one_seat_hide_the_other_hands():
     cards = ORDER.split()
     cards[1], cards[2] = cards[2], cards[1]
     here, there = game(), game(order=" ".join(cards))
-    assert not np.array_equal(picture(here), picture(there))
-    assert np.array_equal(picture(here, seat=0), picture(there, seat=0))
+    assert not np.array_equal(drawn(here), drawn(there))
+    assert np.array_equal(drawn(here, seat=0), drawn(there, seat=0))
     assert text_of(here, seat=0) == text_of(there, seat=0)
     assert text_of(here) != text_of(there)
+
+
+def test_pictures_of_piles_show_what_lies_under():
+    games, bare = moment("manille-2", 5), moment("manille-2", 5)
+    bare.state["covering"] = 0
+    assert differ(drawn(games, seat=0), drawn(bare, seat=0))
+
+
+def test_pictures_lift_the_cards_that_may_be_played():
+    view, hands = seen(moment("malilla", 2), None)
+    unlifted = view.copy()
+    unlifted["legal"] = 0
+    assert differ(table_image(ruleset(), view, hands), table_image(ruleset(), unlifted, hands))
+
+
+def test_pictures_show_the_dead_hand():
+    games, view = moment("manille-3-dead", 4), moment("manille-3-dead", 4).views(0)[0]
+    without = ruleset("manille-3")
+    assert differ(drawn(games, 0), table_image(without, view))
+
+
+def test_pictures_tell_what_was_said():
+    """Each of these changes alone, and the picture with it."""
+    view, hands = seen(moment("manille-encheres", 9, hand=1), 0)
+    for field, value in (("bid", 55), ("bidder", 3), ("trump", 1), ("trump", -1)):
+        other = view.copy()
+        other[field] = value
+        one, two = (table_image(ruleset("manille-encheres"), of, hands) for of in (view, other))
+        assert (one != two).any()
+    told, hands = seen(moment("manille-parlee", 13), 1)
+    other = told.copy()
+    other["counted"], other["shown"] = 0, 0
+    assert differ(*(table_image(ruleset("manille-parlee"), of, hands) for of in (told, other)))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +429,7 @@ def test_other_decks_and_tables(rules, pack):
     for _ in range(5):
         games.step(games.random_legal(games.decision_keys()))
         for seat in (None, *range(games.rules.num_seats)):
-            assert picture(games, seat).shape == (HEIGHT, WIDTH, 3)
+            assert drawn(games, seat).shape == (HEIGHT, WIDTH, 3)
             assert f"player_{games.rules.num_seats - 1}" in text_of(games, seat)
 
 
@@ -202,7 +446,7 @@ def test_rgb_array_of_the_environment():
 def test_pictures_need_pillow(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(ImportError, match=r"pictures need Pillow: pip install 'malilla-env\[render\]', or use ansi"):
-        picture(game())
+        drawn(game())
     assert text_of(game())
 
 
@@ -218,6 +462,27 @@ def test_play_through_of_a_match():
     tricks = [line for line in text.splitlines() if line.count("player_") == 4 and "de " in line]
     assert len(tricks) == 10 * (len(record.hands) - 1)
     assert all(line.count("*") == 1 for line in tricks)
-    assert text.count("misdeal; score 0 - 0") == 1
+    assert text.count("a misdeal, the next player deals; score 0 - 0") == 1
     assert text.endswith(f": {games.match_score[0, 0]} - {games.match_score[0, 1]}\n")
     assert text.splitlines()[-1].startswith("player_0 + player_2 win the match (capote)")
+
+
+def test_play_through_of_an_illegal_action():
+    recorder = Recorder(GameBatch(ruleset("manille-encheres"), 1, seed=34))
+    recorder.step([recorder.games.rules.action_names.index("bid-40")])
+    recorder.step([recorder.games.rules.action_names.index("bid-39")])
+    (record,) = recorder.records()
+    said, closing, _, won = play_through(record).splitlines()[-4:]
+    assert said.split(", ")[0].endswith(" bids 40")
+    assert said.endswith(" bids 39, illegal")
+    assert closing.startswith("illegal play by player_")
+    assert "win the match" in won
+
+
+def test_play_throughs_of_files(capsys, monkeypatch):
+    paths = [str(GOLDEN / f"{name}.jsonl") for name in ("manille-2", "manille-3")]
+    monkeypatch.setattr(sys, "argv", ["play_through", *paths])
+    monkeypatch.delitem(sys.modules, "malilla_env.play_through")
+    runpy.run_module("malilla_env.play_through", run_name="__main__")
+    texts = [(GOLDEN / f"{name}.txt").read_text(encoding="utf-8") for name in ("manille-2", "manille-3")]
+    assert capsys.readouterr().out == "\n".join(texts)

@@ -222,12 +222,14 @@ def test_3_5_it_binds_nobody():
     assert set(legal(games)) == set(SPEAKER.split())
 
 
-def test_3_5_a_card_named_is_held_by_nobody_else():
-    games = talking()
-    assert all("Th" in possible(games, seat, viewer=1) for seat in range(4))
+@pytest.mark.parametrize("seat", range(4))
+def test_3_5_a_card_named_is_held_by_nobody_else(seat):
+    games = dealt(PARLEE, {seat: SPEAKER}, dealer=(seat - 1) % 4, turned="7d")
+    viewer = (seat + 1) % 4
+    assert all("Th" in possible(games, other, viewer) for other in range(4))
     act(games, "holds-Th")
-    assert ["Th" in possible(games, seat, viewer=1) for seat in range(4)] == [True, False, False, False]
-    assert names_of(PARLEE, games.views(1)[0]["shown"][0]) == {"Th"}
+    assert [other for other in range(4) if "Th" in possible(games, other, viewer)] == [seat]
+    assert names_of(PARLEE, games.views(viewer)[0]["shown"][seat]) == {"Th"}
 
 
 def test_3_5_none_of_a_suit_leaves_no_card_of_it():

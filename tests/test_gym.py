@@ -7,6 +7,7 @@ from copy import deepcopy
 import gymnasium
 import numpy as np
 import pytest
+from family import GAMES, every_game
 from gymnasium.utils.env_checker import check_env
 
 import malilla_env.gym
@@ -83,6 +84,11 @@ def test_check_env(arguments):
     check_env(make(**arguments))
 
 
+@every_game
+def test_check_env_in_every_game(rules):
+    check_env(make(ruleset=rules, seat=rules.num_seats - 1), skip_render_check=True)
+
+
 def test_made_by_its_id_with_wrappers():
     env = gymnasium.make("malilla_env.gym:malilla/Malilla-v0", render_mode="ansi")
     observation, info = env.reset(seed=3)
@@ -111,6 +117,68 @@ def test_rewards_sum_to_what_the_aec_pays(reward, episode, overrides):
         assert sum(rewards) == pytest.approx(paid_by_the_aec(env, start, actions)[info["seat"]])
         seats.add(info["seat"])
     assert len(seats) > 1
+
+
+@every_game
+def test_rewards_sum_to_what_the_aec_pays_in_every_game(rules):
+    """A hand, and a match near its end, from a seat that is another one every time."""
+    for episode, reward in (("hand", "margin"), ("match", "score")):
+        env = make(ruleset=rules, reward=reward, episode=episode, seat="rotate")
+        env.action_space.seed(1)
+        episodes = follow(env)
+        for seed in range(2):
+            _, info = env.reset(seed=seed, options={"match_score": [rules.target - 1] * rules.num_teams})
+            rewards, observation, _ = play(env, info)
+            start, actions = episodes[-1]
+            assert sum(rewards) == pytest.approx(paid_by_the_aec(env, start, actions)[info["seat"]])
+            assert env.observation_space.contains(observation)
+
+
+@pytest.mark.parametrize("name", ["manille-3", "manille-3-dead", "manille-2"])
+def test_where_each_plays_for_itself_the_partner_is_never_asked(name):
+    partner, opponents = Never(), Recorder(GAMES[name])
+    env = make(ruleset=name, seat=1, partner=partner, opponents=opponents)
+    _, info = env.reset(seed=3)
+    play(env, info)
+    assert opponents.seats == set(range(env.rules.num_seats)) - {1}
+    with pytest.raises(ValueError, match="unknown player 'nobody'"):
+        make(ruleset=name, partner="nobody")
+
+
+class Never:
+    """A player that must not be asked."""
+
+    def act(self, views, keys):
+        raise AssertionError("nobody is the learner's partner")
+
+
+class Recorder(RandomPlayer):
+    """Plays by chance, and keeps which seats it has played."""
+
+    def __init__(self, rules):
+        super().__init__(rules)
+        self.seats = set()
+
+    def act(self, views, keys):
+        self.seats |= set(views["seat"].tolist())
+        return super().act(views, keys)
+
+
+def test_the_learner_bids_asks_and_speaks():
+    """Actions besides cards are its own to take, each in the phase that allows it."""
+    for name, kinds in (
+        ("malilla-redeal", {"pass"}),
+        ("manille-encheres", {"pass", "bid", "trump"}),
+        ("manille-parlee", {"pass", "holds"}),
+    ):
+        env = make(ruleset=name, seat=2)
+        env.action_space.seed(5)
+        actions = []
+        for seed in range(8):
+            _, info = env.reset(seed=seed)
+            play(env, info, actions)
+        names = [env.rules.action_names[action] for action in actions if action >= 4 * env.rules.ranks]
+        assert {text.split("-")[0] for text in names} >= kinds
 
 
 def test_a_hand_sums_to_its_margin_and_every_trick_is_paid():
@@ -304,8 +372,11 @@ def test_the_first_deal_and_score_can_be_given():
     env.reset(seed=1, options={"deal": row, "match_score": [12, 20]})
     assert env.games.dealer[0] == row["dealer"]
     assert env.games.match_score.tolist() == [[12, 20]]
-    with pytest.raises(ValueError, match="unknown reset option 'deals'"):
+    with pytest.raises(ValueError, match="unknown reset option 'deals': choose among deal, match_score, albur"):
         env.reset(options={"deals": row})
+    env = make(ruleset="malilla-albur", episode="match", seat=1)
+    env.reset(seed=1, options={"deal": row, "albur": [9, 10]})  # the malilla of spades against the two of hearts
+    assert env.games.albur_seat[0] == (row["dealer"] + 1) % 4
 
 
 def test_seeds_and_streams():

@@ -16,8 +16,9 @@ from malilla_env import engine
 from malilla_env.compiled import Array, Int, Word, jit, mix, settle, uncounted
 from malilla_env.deals import below, check_deals, mixed_keys, purpose_key
 from malilla_env.observation import Layout, encode, encode_state, layout, state_layout, stream
-from malilla_env.rules import MAX_SEATS, RuleSet
+from malilla_env.rules import RuleSet
 from malilla_env.state import NONE, STATE, check_state
+from malilla_env.table import MAX_SEATS
 from malilla_env.view import VIEW, fill_position, fill_view, legal_mask
 
 EPISODES = ("match", "hand")
@@ -290,8 +291,8 @@ class GameBatch:
         wrong = np.flatnonzero(drawn_any & (~known | level | (self.rules.albur == 0)))
         if len(wrong):
             raise ValueError(
-                f"albur {pairs[wrong[0]].tolist()} must be two cards of the deck of unequal strength, or -1 and -1, and "
-                f"the rule set must have an albur: that of {self.rules.name} wins {self.rules.albur} points"
+                f"albur {pairs[wrong[0]].tolist()} must be two cards of the deck, not equally strong, or -1 and -1; and "
+                f"the rule set must have one: in {self.rules.name} it wins {self.rules.albur} points"
             )
         return pairs.astype(np.int8)
 

@@ -25,9 +25,9 @@ from malilla_env.phases import (
     offer_talk,
     show,
 )
-from malilla_env.rules import MAX_PLAYS, MAX_SEATS
 from malilla_env.scoring import TRUMP_BID, TRUMP_TURNED, best_of_hand, is_level, is_zapato, note_hand, settle_hand
 from malilla_env.state import ASK, BID, CONSENT, NAME, NO_CARD, NONE, ONE, OVER, PLAY, TALK, ZERO, bit
+from malilla_env.table import MAX_PLAYS, MAX_SEATS
 from malilla_env.tricks import legal_cards, protect, ruled_out, take_trick, unlock
 
 ALBUR = 1 << 33  # a counter that neither a shuffle nor a cut uses
@@ -74,7 +74,9 @@ def next_seat(seat: Int, rules: Row) -> Int:
 def draw_albur(row: Row, rules: Row) -> None:
     """1.6.3: the dealer's right and the dealer draw a card each, again while the two are equally strong."""
     count, ranks = np.int64(rules["num_cards"]), np.int64(rules["ranks"])
-    first, second, draw = 0, 0, 0
+    first: Int = 0
+    second: Int = 0
+    draw = 0
     while first % ranks == second % ranks:
         word = mix(row["hand_key"], np.uint64(ALBUR + draw))
         place, other = below(word, count), below(word >> np.uint64(32), count - 1)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from malilla_env.calls import best_call
 from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
 from malilla_env.engine import next_seat, nth_legal, num_legal
-from malilla_env.rules import MAX_CARDS, MAX_SEATS
 from malilla_env.state import NONE, ONE, PLAY, ZERO, bit
+from malilla_env.table import MAX_CARDS, MAX_SEATS
 from malilla_env.tricks import beating
 
 Real = Any  # a float, for the reader

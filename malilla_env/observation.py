@@ -90,7 +90,8 @@ class Layout:
     """Where each block lies in the vector of one rule set: `slices`, `shapes`, `width`, `hash`."""
 
     def __init__(self, rules: RuleSet, blocks: tuple[Block, ...]) -> None:
-        self.rules, self.blocks = rules, tuple(block for block in blocks if not block.when or getattr(rules, block.when))
+        self.rules = rules
+        self.blocks = tuple(block for block in blocks if not block.when or getattr(rules, block.when))
         lengths = {
             "seat": rules.num_seats,
             "other": rules.num_seats - 1,

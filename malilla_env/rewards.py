@@ -52,7 +52,7 @@ def hand_result(rules: RuleSet, state: NDArray[np.void]) -> NDArray[np.int16]:
 
 
 def hand_so_far(rules: RuleSet, state: NDArray[np.void]) -> NDArray[np.int16]:
-    """int16 [B, 4], by side: what is certain of `hand_result` in the hand in play, or when an episode of one hand ends."""
+    """int16 [B, 4], by side: what is certain of `hand_result` in the hand in play, or when a hand's episode ends."""
     if rules.auction:
         return np.where(state["done"][:, None], state["last_score_change"], np.int16(0))
     so_far: NDArray[np.int16] = state["hand_points"]

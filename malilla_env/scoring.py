@@ -81,15 +81,15 @@ def made_bid(row: Row, rules: Row) -> Bool:
 @jit
 def is_level(row: Row, rules: Row) -> Bool:
     """2.6: no side is above neutral."""
+    above = 0
     for team in range(rules["num_teams"]):
-        if points_won(row, rules, team) > 0:
-            return False
-    return True
+        above += points_won(row, rules, team) > 0
+    return above == 0
 
 
 @jit
 def match_winner(row: Row, rules: Row) -> Int:
-    """1.5.3, 1.5.5, 2.8: the side that took all tricks, else the highest at or past the target; NONE if level or none."""
+    """1.5.3, 1.5.5, 2.8: the side that took all tricks, else the highest past the target; NONE if level or none."""
     winner, best = NONE, np.int64(rules["target"]) - 1
     for team in range(rules["num_teams"]):
         if rules["capote_wins"] and row["tricks_won"][team] == rules["num_tricks"]:

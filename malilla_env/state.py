@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malilla_env.compiled import Int, Word, inline
-from malilla_env.rules import MAX_CARDS, MAX_PLAYS, MAX_SEATS, RuleSet
+from malilla_env.rules import RuleSet
+from malilla_env.table import MAX_CARDS, MAX_PLAYS, MAX_SEATS
 
 NONE = -1
 NO_CARD = 255  # padding of the card lists

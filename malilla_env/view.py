@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malilla_env.compiled import Array, Int, Row, inline, jit, popcount
-from malilla_env.rules import MAX_PLAYS, MAX_SEATS, RuleSet
+from malilla_env.rules import RuleSet
 from malilla_env.state import NONE, ONE, ZERO
+from malilla_env.table import MAX_PLAYS, MAX_SEATS
 
 VIEW = np.dtype(
     [
@@ -20,7 +21,7 @@ VIEW = np.dtype(
         ("legal", "u8", 2),  # cards; other actions: all zeros off turn
         ("played_by", "u8", MAX_SEATS),  # cards that each seat has played in this hand
         ("cannot_hold", "u8", MAX_SEATS),  # public: cards that each seat certainly does not hold, played ones included
-        ("shown", "u8", MAX_SEATS),  # public: cards that each seat certainly holds: turned up, said (3.5), face up (3.8)
+        ("shown", "u8", MAX_SEATS),  # public: cards that each seat surely holds: turned up, said (3.5), face up (3.8)
         ("covering", "u8"),  # cards in hands that lie on a card face down (3.8)
         ("trick_cards", "u8"),  # cards lying in the current trick
         ("seat", "i1"),  # the viewer, -1 in the view of a game that is over when no seat was asked for

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import pytest
 
 from malilla_env import rules as rules_file
-from malilla_env.rules import MAX_OTHERS, MAX_PLAYS, PRESETS, RuleSet, ruleset
+from malilla_env.rules import PRESETS, RuleSet, ruleset
+from malilla_env.table import MAX_OTHERS, MAX_PLAYS
 
 ROOT = Path(__file__).parents[2]
 PAIRS, THREE, TWO = (0, 1, 0, 1), (0, 1, 2), (0, 1)

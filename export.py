@@ -38,6 +38,7 @@ from malilla_env import GameBatch, RuleSet, __version__
 from malilla_env import policy as exported
 from malilla_env.cards import SUIT_NAMES
 from malilla_env.observation import VERSION, encode_views, layout
+from malilla_env.state import PLAY
 from malilla_env.view import legal_mask
 
 OPSET = 18
@@ -282,6 +283,7 @@ def prove(rules: RuleSet, policy: Policy, path: Path, console: Console) -> None:
 def self_play(rules: RuleSet, policy: Policy) -> Played:
     """STATES or more, forced moves among them: whole hands by the policy in all seats, from scores of all kinds.
 
+    What is said before a card is played is random in every other hand: a policy that never bids would play no trick.
     NotProvedError if a trick or a trump is missing from them.
     """
     lanes = ceil(STATES / (rules.num_seats * rules.num_tricks))
@@ -293,19 +295,22 @@ def self_play(rules: RuleSet, policy: Policy) -> Played:
         views.append(games.views()[on])
         observation.append(games.observe()[on])
         mask.append(games.legal_actions()[on])
-        games.step(player.act(games.views(), games.decision_keys(SEED)))
+        keys = games.decision_keys(SEED)
+        strays = (games.state["phase"] != PLAY) & (np.arange(lanes) % 2 == 1)
+        games.step(np.where(strays, games.random_legal(keys), player.act(games.views(), keys)))
     met = np.concatenate(views)
     return Played(np.concatenate(observation), np.concatenate(mask), original(rules, policy, met), coverage(rules, met))
 
 
 def coverage(rules: RuleSet, views: NDArray[np.void]) -> str:
     """That every trick of a hand and every trump is among the Views [N], in words."""
-    tricks, trumps = views["num_plays"] // rules.num_seats, views["trump"]
+    tricks = views["tricks_won"].sum(axis=1)[views["phase"] == PLAY]
+    trumps = SUIT_NAMES if rules.trump != "none" else ()
     missing = [f"trick {trick + 1}" for trick in range(rules.num_tricks) if trick not in tricks]
-    missing += [f"trump {name}" for suit, name in enumerate(SUIT_NAMES) if suit not in trumps]
+    missing += [f"trump {name}" for suit, name in enumerate(trumps) if suit not in views["trump"]]
     if missing:
         raise NotProvedError(f"no state of the policy's own play has {', '.join(missing)}")
-    return f"tricks 1 to {rules.num_tricks}, trumps {', '.join(SUIT_NAMES)}"
+    return f"tricks 1 to {rules.num_tricks}, trumps {', '.join(trumps) or 'none'}"
 
 
 def original(rules: RuleSet, policy: Policy, views: NDArray[np.void]) -> NDArray[np.float32]:

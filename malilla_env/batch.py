@@ -291,7 +291,7 @@ class GameBatch:
         wrong = np.flatnonzero(drawn_any & (~known | level | (self.rules.albur == 0)))
         if len(wrong):
             raise ValueError(
-                f"albur {pairs[wrong[0]].tolist()} must be two cards of the deck, not equally strong, or -1 and -1; and "
+                f"albur {pairs[wrong[0]].tolist()} must be two cards of unequal strength in the deck, or -1, -1; and "
                 f"the rule set must have one: in {self.rules.name} it wins {self.rules.albur} points"
             )
         return pairs.astype(np.int8)

@@ -358,6 +358,39 @@ def test_2_8_zapato_where_the_loser_stands_at_nothing_or_less():
     assert replay(MANILLE, hand_taking(MANILLE, (36, 24)), score=[100, 0]).zapato[0]
 
 
+# ---- other ways to trump (1.2.3) that no preset of this section plays ------------------------------------------------
+
+
+def test_1_2_3_no_trump_at_all():
+    """Follow and beat as ever; void, anything goes, and only the suit led can win."""
+    rules = ruleset("manille", trump="none")
+    held = {0: "9h 7d 8d 9d Jd Qd Kd Ad", 1: "8h Kh 7s 8s 9s Js Qs Ks", 2: "7c 8c 9c Jc Qc Kc Ac As"}
+    games = dealt(rules, held)
+    assert (games.trump[0], games.turned_card[0]) == (-1, -1)
+    assert (games.views(0)["shown"] == 0).all()
+    act(games, "9h")
+    assert set(legal(games)) == {"Kh"}
+    act(games, "Kh")
+    assert set(legal(games)) == set(held[2].split())
+    act(games, "As")
+    assert games.best_seat[0] == 1
+    played = play_out(GameBatch(rules, LANES, seed=10))
+    assert (played.last_points.sum(axis=1) == 60).all()
+
+
+def test_1_3_8_a_protected_card_is_known_when_trump_is_named():
+    """Bids with the cards of section 1: the seven of the suit that is named may be thrown."""
+    rules = ruleset("malilla", trump="bid", dealer_bonus=False)
+    held = {0: "7h 6h 5h 4h 3h 2h Jh Qh Kh Ah", 1: "7d 2d 3d 7c 2c 3c 7s 2s 3s 4s"}
+    for named, thrown in [("diamonds", {"7d", "2d", "3d"}), ("spades", {"7s", "2s", "3s", "4s"})]:
+        games = dealt(rules, held)
+        act(games, "bid-36", "pass", "pass", "pass", f"trump-{named}", "Ah")
+        assert set(legal(games)) == thrown  # ordered to trump
+    games = dealt(rules, {0: held[0], 1: "7d 2d 3d 4d 5d 7c 2c 3c 4c 5c"})
+    act(games, "bid-36", "pass", "pass", "pass", "trump-spades", "Ah")
+    assert set(legal(games)) == {"2d", "3d", "4d", "5d", "2c", "3c", "4c", "5c"}
+
+
 def test_every_paragraph_has_a_test():
     paragraphs = set(re.findall(r"^- \*\*(2\.\d+)", RULES_TEXT.read_text(encoding="utf-8"), flags=re.MULTILINE))
     assert len(paragraphs) == 8

@@ -1,6 +1,6 @@
 """Rule sets as values: the presets' figures and actions, and the settings that are refused.
 
-Reads rules.py, the README's table and nothing of the engine. Figures stand here as docs/RULES.md tells them.
+Reads the rule sets, the README's table and nothing of the engine. Figures stand here as docs/RULES.md tells them.
 """
 
 import json
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from malilla_env import contradictions
 from malilla_env import rules as rules_file
 from malilla_env.rules import PRESETS, RuleSet, ruleset
 from malilla_env.table import MAX_OTHERS, MAX_PLAYS
@@ -393,7 +394,7 @@ REFUSED = [
     Refused("malilla", {"loser_pays": True}, "loser_pays lets scores fall"),
     Refused("manille", {"loser_pays": True, "albur": 5}, "loser_pays lets scores fall"),
     Refused("manille-3", {"loser_pays": True}, "loser_pays needs two sides.*who pays whom"),
-    Refused("manille", {"redeal": 9}, "redeal 9 must be 0 to the 8 of a hand"),
+    Refused("manille", {"redeal": 9}, "redeal 9 must be 0 to 8, a whole hand"),
     Refused("manille", {"redeal": -1}, "redeal -1 must be 0 to"),
     Refused("manille-3", {"redeal": 7}, "redeal needs a partner who agrees"),
     Refused("manille-2", {"redeal": 7}, "redeal needs a partner who agrees"),
@@ -421,10 +422,10 @@ def test_refused_with_the_reason(case):
 
 
 def test_every_reason_has_a_case(monkeypatch):
-    """Each sentence of rules.py is met by a case above, so that a new one wants a test."""
-    reasons = [rules_file._wrong_table, rules_file._wrong_deal, rules_file._wrong_points, rules_file._wrong_options]
+    """Each sentence of contradictions.py is met by a case above, so that a new one wants a test."""
+    reasons = [getattr(contradictions, f"_wrong_{what}") for what in ("table", "deal", "points", "options")]
     known = {(check.__name__, at) for check in reasons for at, _ in enumerate(check(PRESETS["manille"]))}
-    monkeypatch.setattr(rules_file, "_check", lambda rules: None)
+    monkeypatch.setattr(rules_file, "check", lambda rules: None)
     met = set()
     for case in REFUSED:
         rules = changed(case)

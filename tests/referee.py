@@ -414,10 +414,10 @@ class Referee(Phases):
 
     def _illegal(self, action: str) -> None:
         """1.4.1: the offender's side loses the match at once, the scores stay; or an error and nothing changes."""
-        what = "play" if self.phase == "play" else f"action ({self.phase})"
         if self.rules.illegal == "raise":
-            self.visits[f"1.4.1 illegal {what} refused"] += 1
+            self.visits["1.4.1 illegal play refused" if self.phase == "play" else "1.4.1 illegal action refused"] += 1
             raise ValueError(f"{action} is not legal for seat {self.seat}: {' '.join(self.legal())}")
+        what = "play" if self.phase == "play" else f"action ({self.phase})"
         self.visits[f"1.4.1 illegal {what} loses the match"] += 1
         offender = self.laws.teams[self.seat]
         others = [team for team in range(self.laws.num_teams) if team != offender]
@@ -476,6 +476,7 @@ class Referee(Phases):
             here = "reaching the target" if self.match_score[team] >= self.rules.target else "below the target"
             behind = ", still behind" if self.match_score[team] < best else ""
             self.visits[f"1.5.5 capote {here}{behind}"] += 1
+            self.visits[f"1.5.5 capote, target {self.rules.target}"] += 1
             return team
         return -1
 
@@ -490,7 +491,7 @@ class Referee(Phases):
             self.visits["2.8 several past the target, " + ("level: played on" if level else "the highest wins")] += 1
             if level:
                 return -1
-        self.visits[f"1.5.3 target {target} reached {how}"] += 1
+        self.visits[f"1.5.3 target {target} reached {how}" if how != "by the albur" else "1.6.3 target reached"] += 1
         return leaders[0]
 
     def _settle_waiting_bonus(self) -> None:
@@ -513,6 +514,7 @@ class Referee(Phases):
         if any(score > 0 for score in others):
             return
         self.zapato = self.match_score[self.winner] >= self.rules.target
+        self.visits[f"1.5.6 zapato, target {self.rules.target}"] += self.zapato
         how = " by capote" if self.capote else ""
         below = ", the loser below 0" if any(score < 0 for score in others) else ""
         self.visits[f"1.5.6 zapato{how}{below}" if self.zapato else "1.5.6 no zapato: capote below the target"] += 1

@@ -151,3 +151,150 @@ def test_operations_that_the_referee_refuses():
     with pytest.raises(ValueError, match="not legal"):
         game.play(game.hands[(game.seat + 1) % 4][0])
     assert (game.seat, list(game.log)) == before
+
+
+# ---- the family ------------------------------------------------------------------------------------------------------
+
+
+def dealt(name: str, dealer: int = 3, seed: int = 5, score=None, albur=(), **changes) -> Referee:
+    rules = ruleset(name, **changes)
+    order = list(Laws(rules).pack)
+    random.Random(seed).shuffle(order)
+    return Referee(rules, order, dealer, score, albur=albur)
+
+
+def played_out(game: Referee, points: list[int], seed: int = 1) -> Referee:
+    """The hand settled as if the sides had taken so many points: what 2.6 to 2.8 and 3.6 make of them."""
+    rng = random.Random(seed)
+    while sum(map(len, game.hands)) > 1:
+        game.play(rng.choice(game.legal()))
+    game.hand_points = [0] * len(points)
+    last = game.legal()[0]
+    trick = [*game.trick, (game.seat, last)]
+    value = sum(game.laws.points[card] for _, card in trick) + game.rules.trick_points + game.rules.last_trick_bonus
+    winner = game.laws.teams[game.laws.winning(trick, game.trump)[0]]
+    game.hand_points = [want - value * (team == winner) for team, want in enumerate(points)]
+    game.play(last)
+    assert game.last_points == points
+    return game
+
+
+def test_2_2_packets_and_3_7_the_dead_hand():
+    game = dealt("manille-3-dead", dealer=0, packets=(2, 6))
+    order = list(game.laws.pack)
+    random.Random(5).shuffle(order)
+    # two to seats 1 and 2, to the dead hand, to the dealer; then six to each
+    assert game.hands[1] == order[0:2] + order[8:14]
+    assert game.hands[2] == order[2:4] + order[14:20]
+    assert game.dead == order[4:6] + order[20:26]
+    assert game.hands[0] == order[6:8] + order[26:32]
+    assert game.turned == order[-1]
+    assert sorted(dealt("manille").hands[0]) != sorted(dealt("manille", packets=(4, 4)).hands[0])
+
+
+def test_3_8_a_card_is_turned_up_when_the_trick_is_over():
+    game = dealt("manille-2", dealer=1)
+    assert game.seat == 0  # the non-dealer leads
+    first = game.legal()[0]
+    below = game.under[first]
+    game.play(first)
+    assert below not in game.hands[0]
+    assert len(game.hands[0]) == 7
+    game.play(game.legal()[0])
+    assert below in game.hands[0]
+    assert [len(hand) for hand in game.hands] == [8, 8]
+    assert game.cannot_hold(0) == set(game.laws.pack) - set(game.hands[0])
+
+
+def test_1_6_2_asking_and_consent():
+    game = dealt("malilla", redeal=1, score=[30, 30])  # everybody may ask
+    score, bonus = list(game.match_score), game.bonus
+    assert game.legal() == ["pass", "ask"]
+    game.play("pass")
+    game.play("ask")
+    assert (game.phase, game.seat, game.legal()) == ("consent", 3, ["agree", "refuse"])
+    game.play("refuse")
+    assert (game.phase, game.seat) == ("ask", 2)
+    game.play("ask")
+    assert game.seat == 0
+    game.play("agree")
+    assert game.void
+    assert game.match_score == [30, 30 - 0] == [score[0], score[1] - bonus]
+    game.deal_again(game.laws.pack)
+    assert (game.dealer, game.attempt, game.hand_number, game.seat) == (3, 1, 0, 0)
+    for _ in range(4):
+        game.play("pass")
+    assert (game.phase, game.seat) == ("play", 0)
+
+
+def test_1_6_3_albur():
+    game = dealt("malilla-albur", albur=["7h", "As"])  # the dealer's right draws higher
+    assert (game.match_score[0] >= 5, game.leader, game.waiting_albur) == (True, 0, 0)
+    game = dealt("malilla-albur", albur=["2h", "3s"])
+    assert (game.leader, game.seat, game.match_score[0]) == (3, 3, 0)
+    game.misdeal(game.laws.pack)
+    assert (game.dealer, game.leader) == (0, 3)
+    waits = dealt("malilla-albur", albur=["2h", "3s"], score=[0, 30])
+    assert (waits.match_score[1] - waits.bonus, waits.waiting_albur) == (30, 5)
+    assert played_out(waits, [35, 35]).winner == 1
+    assert waits.last_score_change[1] >= 5
+    with pytest.raises(ValueError, match="anew while it is level"):
+        dealt("malilla-albur", albur=["7h", "7s"])
+
+
+def test_3_5_true_statements_only():
+    game = dealt("manille-parlee")
+    assert (game.phase, game.seat) == ("talk", 0)
+    spades = sum(card[1] == "s" for card in game.hands[0])
+    told = [action for action in game.legal() if action.endswith("spades")]
+    assert told == [f"holds-{spades}-spades"]
+    assert {action for action in game.legal() if len(action) == 8} == {
+        f"holds-{card}" for card in game.hands[0] if card[0] in "TA"
+    }
+    game.play(told[0])
+    assert (game.phase, game.seat) == ("talk", 2)
+    game.play("pass")
+    assert (game.phase, game.seat) == ("play", 0)
+    assert game.counts[0] == {"s": spades}
+
+
+def test_3_6_bids_and_their_scores():
+    game = dealt("manille-encheres")
+    assert (game.trump, game.turned, game.legal()[:2], game.legal()[-1]) == ("", "", ["pass", "bid-31"], "bid-60")
+    for action in ("bid-35", "pass", "pass", "bid-40"):
+        game.play(action)
+    assert (game.phase, game.seat) == ("name", 3)
+    assert game.legal() == ["trump-spades", "trump-hearts", "trump-diamonds", "trump-clubs"]
+    game.play("trump-hearts")
+    assert (game.trump, game.seat, game.phase) == ("h", 0, "play")
+    assert played_out(game, [19, 41]).match_score == [0, 11]  # made
+    for points, scores, pays in ([20, 40], [0, 10], -10), ([21, 39], [10, 0], -10), ([60, 0], [10, 0], -10):
+        for loser_pays in (False, True):
+            game = dealt("manille-encheres", loser_pays=loser_pays)
+            for action in ("pass", "pass", "pass", "bid-40", "trump-clubs"):
+                game.play(action)
+            expected = [score or pays * loser_pays for score in scores]
+            assert played_out(game, points).match_score == expected
+    game = dealt("manille-encheres")
+    for _ in range(4):
+        game.play("pass")
+    game.deal_again(game.laws.pack)
+    assert (game.dealer, game.attempt, game.hand_number) == (0, 1, 0)
+
+
+def test_2_6_to_2_8_scores():
+    assert played_out(dealt("manille"), [36, 24]).match_score == [6, 0]  # M6
+    assert played_out(dealt("manille", loser_pays=True), [36, 24]).match_score == [6, -6]
+    level = played_out(dealt("manille", redeal_level=True), [30, 30])
+    level.next_hand(level.laws.pack)
+    assert (level.match_score, level.dealer, level.hand_number) == ([0, 0], 3, 1)
+    level = played_out(dealt("manille"), [30, 30])
+    level.next_hand(level.laws.pack)
+    assert level.dealer == 0
+    assert played_out(dealt("manille", last_trick_bonus=1), [27, 34]).match_score == [0, 4]  # M3
+    three = played_out(dealt("manille-3", dealer=0, score=[95, 97, 0]), [28, 25, 7])
+    assert (three.match_score, three.winner) == ([103, 102, 0], 0)
+    three = played_out(dealt("manille-3", dealer=0, score=[95, 98, 0]), [28, 25, 7])
+    assert (three.match_score, three.winner, three.done) == ([103, 103, 0], -1, False)
+    below = played_out(dealt("manille", loser_pays=True, score=[96, 2]), [36, 24])
+    assert (below.match_score, below.zapato) == ([102, -4], True)

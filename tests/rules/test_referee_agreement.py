@@ -158,9 +158,13 @@ EXPECTED = """
 1.5.5 capote below the target
 1.5.5 capote below the target, still behind
 1.5.5 capote reaching the target
+1.5.5 capote, target 35
+1.5.5 capote, target 70
 1.5.6 no zapato: capote below the target
 1.5.6 zapato
 1.5.6 zapato by capote
+1.5.6 zapato, target 35
+1.5.6 zapato, target 70
 1.6.1 long game
 1.6.1 other targets
 """.strip().splitlines()

@@ -51,6 +51,22 @@ def matches(name: str, choices=MIXED, misdeal=0.0, **changes) -> Scenario:
     return Scenario(ruleset(name, **changes), choices=choices, misdeal=misdeal)
 
 
+EIGHT = {"rank_names": "27", "rank_points": (0, 5), "neutral": 11}  # 8 cards, 22 points: two tricks
+PAIRS = {"rank_names": "2A7", "rank_points": (0, 4, 5), "neutral": 19}
+TWELVE = {
+    "rank_names": "2A7",
+    "rank_points": (0, 4, 5),
+    "neutral": 10,
+    "teams": (0, 1, 2),
+    "target": 20,
+    "dealer_bonus": False,
+}
+
+
+def small(scores=uneven, choices=MIXED, **fields) -> Scenario:
+    return Scenario(RuleSet(**fields), choices=choices, scores=scores, one_hand_each=scores is near_target)
+
+
 OPTIONS = {  # name: (scenario, hands)
     # 1.6.2
     "redeal, long suits": (options(whole_suits, turned="7", name="malilla-redeal", misdeal=0.05), 700),
@@ -73,14 +89,15 @@ OPTIONS = {  # name: (scenario, hands)
     "loser pays": (options(scores=uneven, loser_pays=True), 300),
     "loser pays, against nothing": (options(scores=against_nothing, loser_pays=True), 400),
     "loser pays, whole matches": (matches("manille", loser_pays=True, redeal_level=True, target=50), 800),
-    "level, dealt again": (matches("manille", redeal_level=True), 4500),
+    "level, dealt again": (matches("manille", redeal_level=True), 500),
+    "level, dealt again, 8 cards": (small(**EIGHT, redeal_level=True), 2000),
     "partner exempt": (options(long_suits, scores=uneven, climb_over_partner=False), 400),
     "last trick": (options(last_trick_bonus=1), 400),
     "packets of four": (options(packets=(4, 4)), 300),
     "short game": (options(scores=uneven, target=50), 400),
     "short game, against nothing": (options(scores=against_nothing, target=50), 300),
-    "long game": (options(scores=uneven, target=201), 300),
-    "long game, against nothing": (options(scores=against_nothing, target=201), 300),
+    "long game": (options(scores=uneven, target=201), 600),
+    "long game, against nothing": (options(scores=against_nothing, target=201), 700),
     "against nothing": (options(scores=against_nothing), 300),
     "capotes": (options(one_strong_side, (greedy,), uneven, capote_wins=True), 600),
     "capotes that do not win": (options(one_strong_side, (greedy,)), 300),
@@ -91,10 +108,10 @@ OPTIONS = {  # name: (scenario, hands)
     "undertrump forbidden": (options(long_suits, undertrump="forbidden"), 400),
     "undertrump optional": (options(long_suits, undertrump="optional", climb_over_partner=False), 400),
     "protected": (options(long_suits, (keep_sevens,), uneven, protected="led", undertrump="optional"), 300),
-    "a bonus for the dealer": (options(dealer_bonus=True, turned="T"), 300),
+    "a bonus for the dealer": (options(dealer_bonus=True, turned="T"), 1400),
     "illegal": (options(scores=uneven, illegal=0.02), 200),
     # 3.1, 3.2, 3.3
-    "48 cards, near the target": (options(name="manilla-48", turned="9", misdeal=0.1), 500),
+    "48 cards, near the target": (options(name="manilla-48", turned="9", misdeal=0.1), 2200),
     "48 cards, against nothing": (options(scores=against_nothing, name="manilla-48"), 400),
     "48 cards, capotes": (options(one_strong_side, (greedy,), uneven, "manilla-48"), 1000),
     "40 cards": (options(long_suits, name="malilla-espanola", last_trick_bonus=1), 300),
@@ -110,12 +127,14 @@ OPTIONS = {  # name: (scenario, hands)
     "auction, few bids": (options(long_suits, (cautious,), name="manille-encheres"), 2500),
     "auction, loser pays": (options(choices=(cautious, greedy), name="manille-encheres", loser_pays=True), 500),
     "auction, strong side": (options(one_strong_side, (greedy,), uneven, "manille-encheres", capote_wins=True), 800),
-    "auction, illegal": (options(scores=uneven, name="manille-encheres", **WRONG_BIDS), 200),
+    "auction, illegal": (options(scores=uneven, name="manille-encheres", **WRONG_BIDS), 900),
     "auction, refused": (options(name="manille-encheres", illegal=0.5, rules_illegal="raise"), 200),
+    "auction, 12 cards": (small(choices=(at_random, cautious), **PAIRS, **BID), 4000),
     "auction in section 1": (options(long_suits, name="malilla", **BID), 500),
     # 3.7
     "three near the target": (options(name="manille-3"), 1500),
     "three near the target, few points": (options(name="manille-3", target=1, scores=None), 2500),
+    "three, 12 cards": (small(near_target, **TWELVE), 5000),
     "three, against nothing": (options(scores=against_nothing, name="manille-3-dead"), 400),
     "three, forbidden": (options(long_suits, scores=uneven, name="manille-3", undertrump="forbidden"), 300),
     "three, optional": (options(long_suits, scores=uneven, name="manille-3-dead", undertrump="optional"), 300),
@@ -136,6 +155,97 @@ OPTIONS = {  # name: (scenario, hands)
 }
 
 EXPECTED = """
+1.2.3 turned up: 8
+1.2.3 turned up: 9
+1.2.3 turned up: T
+1.4.1 illegal action (ask) loses the match
+1.4.1 illegal action (bid) loses the match
+1.4.1 illegal action (consent) loses the match
+1.4.1 illegal action (name) loses the match
+1.4.1 illegal action (talk) loses the match
+1.4.1 illegal action refused
+1.5.3 target 1 reached by points
+1.5.3 target 101 reached by points
+1.5.3 target 101 reached by the bonus
+1.5.3 target 20 reached by points
+1.5.3 target 201 reached by points
+1.5.3 target 40 reached by points
+1.5.3 target 40 reached by the bonus
+1.5.3 target 50 reached by points
+1.5.5 capote, target 101
+1.5.5 capote, target 20
+1.5.5 capote, target 201
+1.5.5 capote, target 40
+1.5.5 capote, target 50
+1.5.6 zapato, target 1
+1.5.6 zapato, target 101
+1.5.6 zapato, target 201
+1.5.6 zapato, target 40
+1.5.6 zapato, target 50
+1.5.6 zapato, the loser below 0
+1.6.2 agreed in a later attempt
+1.6.2 agreed in the first attempt
+1.6.2 agreed, bonus taken back
+1.6.2 agreed, no bonus
+1.6.2 agreed, waiting bonus dropped
+1.6.2 all were asked, the play begins
+1.6.2 does not ask, and might
+1.6.2 may ask for a new deal
+1.6.2 no suit long enough to ask
+1.6.2 refused
+1.6.2 the partner is asked to consent
+1.6.3 albur paid
+1.6.3 albur waits
+1.6.3 drawn by the dealer
+1.6.3 drawn by the dealer's right
+1.6.3 target reached
+1.6.3 the winner of the albur leads
+1.6.3 the winner of the albur leads, though not first
+1.6.3 waiting albur added
+1.6.3 waiting albur ignored
+2.2 packets 2-6
+2.2 packets 3-2-3
+2.2 packets 4-4
+2.6 level, the same dealer deals again
+2.6 the loser pays
+2.7 the last trick is worth more
+2.8 several past the target, level: played on
+2.8 several past the target, the highest wins
+3.5 a card told: 7
+3.5 a card told: A
+3.5 a card told: T
+3.5 a number told
+3.5 a number told again
+3.5 a told card is played
+3.5 a told number falls
+3.5 a told number falls to none
+3.5 none told
+3.5 silent
+3.5 the leader may speak
+3.5 the leader's partner may speak
+3.6 all passed, the next player deals
+3.6 all points were bid
+3.6 failed
+3.6 first bid
+3.6 just failed
+3.6 just made
+3.6 made
+3.6 may bid
+3.6 no turn-up
+3.6 outbid
+3.6 the highest bidder names trump
+3.6 trump named: c
+3.6 trump named: d
+3.6 trump named: h
+3.6 trump named: s
+3.7 a dead hand
+3.7 three plays, each by the seat to the right
+3.7 two sides score
+3.8 a card turned up
+3.8 no card below
+3.8 piles of two
+3.8 two plays, each by the seat to the right
+trump none
 """.strip().splitlines()
 
 

@@ -57,6 +57,7 @@ def test_mix_agrees_with_its_pure_twin_and_with_splitmix64() -> None:
 def test_sources_hold_everything_that_a_file_depends_on() -> None:
     names = {path.name for path in compiled.sources_of(compiled.PACKAGE / "batch.py")}
     assert {"batch.py", "engine.py", "rules.py", "cards.py", "deals.py", "view.py", "compiled.py"} <= names
+    assert {"tricks.py", "phases.py", "scoring.py", "state.py", "observation.py"} <= names
     assert "view.py" not in {path.name for path in compiled.sources_of(compiled.PACKAGE / "engine.py")}
 
 

@@ -16,6 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from malilla_env.rules import PRESETS
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -80,6 +82,24 @@ def test_the_game_needs_no_training_library() -> None:
         if name not in allowed | optional.get(path.name, set())
     ]
     assert not wrong
+
+
+def texts(path: Path) -> set[str]:
+    """The strings of a file's code: docstrings are not among them."""
+    tree = ast.parse(path.read_text(), filename=str(path))
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told
+    }
+
+
+def test_no_code_but_the_rules_names_a_game() -> None:
+    """A game is data: what others ask is a field of its rule set. `malilla` may stand as what is played by default."""
+    files = [path for room in ROOMS + PROGRAMS for path in sources(room) if path.name != "rules.py"]
+    named = {path.name: texts(path) & set(PRESETS) - {"malilla"} for path in files}
+    assert not {name: games for name, games in named.items() if games}
 
 
 def test_import_loads_neither_pettingzoo_nor_gymnasium() -> None:

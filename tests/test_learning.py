@@ -32,7 +32,7 @@ from agents.learning.rollout import (
 )
 from agents.learning.teacher import Teacher
 from agents.neural import Critic, NeuralPlayer, Policy, action_frame, trump_first
-from malilla_env import GameBatch, layout, ruleset
+from malilla_env import PRESETS, GameBatch, layout, ruleset
 from malilla_env.observation import encode_views
 from malilla_env.players import HeuristicPlayer, RandomPlayer
 
@@ -333,7 +333,8 @@ def test_a_wrong_config_is_refused_by_name(values: dict[str, object], told: str)
 
 
 def test_every_config_of_the_project_loads() -> None:
-    assert {load_config(path).rules().name for path in (ROOT / "configs").glob("*.toml")} == {"malilla"}
+    names = {load_config(path).rules().name for path in (ROOT / "configs").rglob("*.toml")}
+    assert names == set(PRESETS)
 
 
 def test_a_config_that_is_not_toml_or_not_there_is_named(tmp_path: Path) -> None:

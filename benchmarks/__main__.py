@@ -19,7 +19,7 @@ from rich.console import Console
 from benchmarks.measure import Effort
 from benchmarks.report import measured, table, write_json
 
-BENCHMARKS = ("core", "env", "memory", "startup")
+BENCHMARKS = ("core", "games", "env", "memory", "startup")
 
 
 def run(
@@ -32,7 +32,7 @@ def run(
     """Measure speed on one core beside peers.
 
     Args:
-        names: which of core, env, memory, startup; all of them unless named.
+        names: which of core, games, env, memory, startup; all of them unless named.
         seconds: how long each contestant runs in a round.
         repeats: rounds; the table shows medians, and the lowest and highest.
         batch: games stepped together.

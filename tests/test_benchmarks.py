@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 TINY = measure.Effort(seconds=0.001, repeats=1, batch=3)
 
 
-@pytest.mark.parametrize("name", ["core", "env", "memory"])
+@pytest.mark.parametrize("name", ["core", "games", "env", "memory"])
 def test_benchmark_gives_figures(name: str) -> None:
     rows = report.measured(name, TINY)
     assert rows
@@ -45,7 +45,7 @@ def test_command_writes_every_run(tmp_path: Path) -> None:
 def test_command_refuses_an_unknown_benchmark() -> None:
     run = subprocess.run([sys.executable, "-m", "benchmarks", "cores"], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode != 0
-    assert "unknown benchmark cores: choose among core, env, memory, startup" in run.stderr
+    assert "unknown benchmark cores: choose among core, games, env, memory, startup" in run.stderr
 
 
 def test_contestants_take_turns() -> None:

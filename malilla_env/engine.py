@@ -14,6 +14,7 @@ from malilla_env.compiled import Bool, Int, Row, Word, inline, jit, mix, popcoun
 from malilla_env.deals import below, cut, shuffle
 from malilla_env.phases import (
     AGREES,
+    MAX_DEALS,
     PASS,
     count_play,
     keep_bid,
@@ -31,7 +32,6 @@ from malilla_env.table import MAX_PLAYS, MAX_SEATS
 from malilla_env.tricks import legal_cards, protect, ruled_out, take_trick, unlock
 
 ALBUR = 1 << 33  # a counter that neither a shuffle nor a cut uses
-MAX_PASSED_OUT = 100  # deals in a row
 
 
 # --- the match begins
@@ -400,7 +400,7 @@ def pass_out(row: Row, rules: Row) -> None:
 
     A match in which nobody bids any more ends too, without a winner: players who always pass would never end it.
     """
-    if row["one_hand"] or row["attempt"] + 1 == MAX_PASSED_OUT:
+    if row["one_hand"] or row["attempt"] + 1 >= MAX_DEALS:
         note_hand(row, rules)
         finish(row, NONE)
     else:

@@ -14,6 +14,7 @@ from malilla_env.state import ASK, BID, CONSENT, NAME, ONE, TALK, ZERO, bit
 
 PASS = 0  # the first of the other actions, where any phase has it
 ASKS, AGREES, REFUSES = 0, 1, 2  # from `ask_at`
+MAX_DEALS = 100  # of one hand in a row: players who always pass, or always ask, would never play
 
 
 @jit
@@ -32,11 +33,11 @@ def run(first: Int, count: Int) -> Word:
 # --- 1.6.2 a new deal
 @jit
 def may_ask(row: Row, rules: Row, seat: Int) -> Bool:
-    """1.6.2: so many cards of one suit."""
+    """1.6.2: so many cards of one suit; and not for ever."""
     longest = 0
     for suit in range(4):
         longest = max(longest, popcount(row["hands"][seat] & rules["suit_mask"][suit]))
-    return longest >= rules["redeal"]
+    return longest >= rules["redeal"] and row["attempt"] + 1 < MAX_DEALS
 
 
 @jit

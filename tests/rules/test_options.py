@@ -406,3 +406,15 @@ def test_every_paragraph_has_a_test():
     paragraphs = set(re.findall(r"^- \*\*(1\.6\.\d+)", RULES_TEXT.read_text(encoding="utf-8"), flags=re.MULTILINE))
     names = [re.match(r"test_1_6_(\d+)_", name) for name in dir(sys.modules[__name__])]
     assert paragraphs == {f"1.6.{found[1]}" for found in names if found}
+
+
+def test_1_6_2_after_a_hundred_deals_of_a_hand_nobody_may_ask():
+    """Players who always ask and agree would never play, where a redeal takes so few cards that everybody may ask."""
+    games = dealt(ruleset("malilla", redeal=3), episode="hand")
+    for attempt in range(99):
+        assert (games.attempt[0], "ask" in legal(games)) == (attempt, True)
+        act(games, "ask", "agree")
+    for _ in range(4):
+        assert (games.attempt[0], legal(games)) == (99, ["pass"])
+        act(games, "pass")
+    assert games.phase[0] == PLAY

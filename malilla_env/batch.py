@@ -273,8 +273,9 @@ class GameBatch:
         given = np.asarray(match_score)
         if given.shape not in ((teams,), (len(self), teams)) or given.dtype.kind not in "iu":
             raise ValueError(f"match_score must be integers of shape ({teams},) or ({len(self)}, {teams})")
-        if given.max() >= self.rules.target or given.min() < -1000:
-            raise ValueError(f"match_score {given.max()} must be below the target {self.rules.target}")
+        wrong = given[(given >= self.rules.target) | (given < -1000)]
+        if len(wrong):
+            raise ValueError(f"match_score {wrong[0]} must be below the target {self.rules.target}, and -1000 or more")
         scores[:, :teams] = given
         return scores
 

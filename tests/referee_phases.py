@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 SUIT_OF = {"spades": "s", "hearts": "h", "diamonds": "d", "clubs": "c"}
 PASS = "pass"
+MOST_DEALS = 100  # of one hand, so that a match ends (1.6.2, 3.6.3)
 
 
 class Said(NamedTuple):
@@ -78,6 +79,8 @@ class Phases:
     # ---- 1.6.2 redeal with consent
 
     def legal_ask(self) -> tuple[list[str], str]:
+        if self.attempt == MOST_DEALS - 1:
+            return [PASS], "1.6.2 the hundredth deal stands"
         if longest(self.hands[self.seat]) >= self.rules.redeal:
             return [PASS, "ask"], "1.6.2 may ask for a new deal"
         return [PASS], "1.6.2 no suit long enough to ask"
@@ -171,6 +174,11 @@ class Phases:
             self._turn("bid")
         elif self.bid:
             self.phase, self.seat = "name", self.bidder
+        elif self.attempt == MOST_DEALS - 1:
+            self.visits["3.6 all passed for the hundredth time"] += 1
+            nothing = [0] * self.laws.num_teams
+            self.last_points, self.last_tricks, self.last_score_change = list(nothing), list(nothing), nothing
+            self.done = self.hand_over = True
         else:
             self.visits["3.6 all passed, the next player deals"] += 1
             self.void = True

@@ -117,6 +117,11 @@ def speaking(choose: Choice) -> Choice:
 cautious = speaking(at_random)
 
 
+def never_play(game: Referee, legal: Sequence[str], rng: random.Random) -> str:
+    """Calls every deal off that it can: asks, agrees, passes."""
+    return {"ask": legal[-1], "consent": "agree", "bid": "pass"}.get(game.phase) or rng.choice(legal)
+
+
 @speaking
 def greedy(game: Referee, legal: Sequence[str], rng: random.Random) -> str:
     """The strongest card when an opponent wins or it leads, else the weakest."""

@@ -19,6 +19,7 @@ from stacks import (
     keep_sevens,
     long_suits,
     near_target,
+    never_play,
     one_strong_side,
     shuffled,
     strong_against_dealer,
@@ -76,6 +77,7 @@ OPTIONS = {  # name: (scenario, hands)
     "redeal, illegal": (options(long_suits, scores=uneven, name="malilla", redeal=5, **WRONG_ASKS), 300),
     "redeal, refused": (options(long_suits, name="malilla", redeal=5, illegal=0.5, rules_illegal="raise"), 200),
     "redeal, manille": (matches("manille", redeal=3, redeal_level=True), 300),
+    "redeal, always": (matches("malilla", (never_play,), redeal=1), 60),
     "zone, sevens": (options(long_suits, (keep_sevens,), uneven, "malilla-zone"), 400),
     # 1.6.3
     "albur near the target": (options(name="malilla-albur", misdeal=0.2), 700),
@@ -129,6 +131,7 @@ OPTIONS = {  # name: (scenario, hands)
     "auction, strong side": (options(one_strong_side, (greedy,), uneven, "manille-encheres", capote_wins=True), 800),
     "auction, illegal": (options(scores=uneven, name="manille-encheres", **WRONG_BIDS), 900),
     "auction, refused": (options(name="manille-encheres", illegal=0.5, rules_illegal="raise"), 200),
+    "auction, never bidding": (matches("manille-encheres", (never_play,)), 210),
     "auction, 12 cards": (small(choices=(at_random, cautious), **PAIRS, **BID), 4000),
     "auction in section 1": (options(long_suits, name="malilla", **BID), 500),
     # 3.7
@@ -193,6 +196,7 @@ EXPECTED = """
 1.6.2 may ask for a new deal
 1.6.2 no suit long enough to ask
 1.6.2 refused
+1.6.2 the hundredth deal stands
 1.6.2 the partner is asked to consent
 1.6.3 albur paid
 1.6.3 albur waits
@@ -224,6 +228,7 @@ EXPECTED = """
 3.5 the leader may speak
 3.5 the leader's partner may speak
 3.6 all passed, the next player deals
+3.6 all passed for the hundredth time
 3.6 all points were bid
 3.6 failed
 3.6 first bid

@@ -18,8 +18,8 @@ from arena.match import meet
 from arena.player import Player
 from arena.stats import Estimate, estimate
 from malilla_env import RuleSet, ruleset
-from malilla_env.heuristic import IDEAS
 from malilla_env.players import HeuristicPlayer, RandomPlayer
+from malilla_env.weights import IDEAS
 
 
 def contestants(rules: RuleSet) -> Iterator[tuple[str, str, Agent]]:

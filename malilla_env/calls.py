@@ -26,6 +26,7 @@ TRUMP, LONG_TRUMP = 0.81, 0.9  # each trump; each beyond the third
 TRUMP_TOPS = np.array([5.28, 3.04, 1.75, 1.13, 0.59])  # a suit's cards from the highest
 TOPS = np.array([4.15, 1.08])
 SHORT = np.array([1.8, 0.67, 0.17])  # a side suit of no, one, two cards, for each trump up to three
+LONG = -1.5  # each card of a side suit beyond the fifth
 # The turned-up card in the partner's hand, in my own, in an opponent's; and each of its points.
 TURNED_PARTNER, TURNED_MINE = 1.22, 0.45
 TURNED_PARTNER_POINT, TURNED_THEIRS_POINT = 0.9, -0.49
@@ -33,6 +34,13 @@ TURNED_PARTNER_POINT, TURNED_THEIRS_POINT = 0.9, -0.49
 DEALER = 1.8
 # Standard deviation of the points of a hand about its estimate, were it of one trick.
 LUCK = 29.4
+# What a bidder expects at the least, and for each point of the bid; how much of my best estimate helps or hinders it.
+TOLD, TOLD_POINT = 5.0, 0.55
+HELP, HINDER = 0.35, 0.8
+# How far above the neutral half a later opponent goes, its standard deviation, and where the bids usually end.
+RIVAL, RIVAL_SPREAD, USUAL = 8.1, 3.2, 9.0
+# What it tells that the partner asks for a new deal.
+ASKED = 3.5
 
 
 # --- what a hand is worth
@@ -52,6 +60,7 @@ def expected_points(rules: Row, hand: Word, trump: Int) -> Real:
             points += tops_held(rules, cards, suit, TRUMP_TOPS)
         else:
             points += tops_held(rules, cards, suit, TOPS)
+            points += LONG * max(0, popcount(cards) - 5)
             if popcount(cards) < len(SHORT):
                 points += SHORT[popcount(cards)] * min(trumps, 3)
     return points * scale(rules)
@@ -109,37 +118,72 @@ def contract(rules: Row, expected: Real, bid: Int) -> Real:
     return expected * made + spread * density - need * (1.0 - made)
 
 
-# What a seat that outbids others expects; how high a later opponent goes: the mean bid above the neutral half, and its
-# standard deviation.
-RIVAL = 6.0
-RIVAL_BID, RIVAL_SPREAD = 6.0, 4.0
-
-
 @jit
 def score_bids(view: Row, rules: Row, scores: Array) -> None:
-    """A bid is worth what it brings if it stands, and what the opponents' brings if one of them goes higher."""
+    """A bid is worth what it brings if it stands, and what follows if an opponent goes higher."""
     team, best = rules["team"][view["seat"]], -np.inf
     for suit in range(4):
         best = max(best, expected_points(rules, view["hand"], suit))
-    rivals, seat = 0, np.int64(view["seat"])
+    rivals, partners, seat = 0, 0, np.int64(view["seat"])
     while seat != view["dealer"]:
         seat = next_seat(seat, rules)
         rivals += rules["team"][seat] != team
-    scores[PASS] = 0.0
-    if view["bidder"] != NONE:
-        ours = 1.0 if rules["team"][view["bidder"]] == team else -1.0
-        scores[PASS] = ours * contract(rules, RIVAL * scale(rules), view["bid"])
+        partners += rules["team"][seat] == team
+    later = rivals + partners
+    if view["bidder"] == NONE:
+        scores[PASS] = outbid(rules, best, raised(rules, 0.0, later), partners) if rivals > 0 else 0.0
+    elif rules["team"][view["bidder"]] == team:
+        scores[PASS] = partners_bid(rules, best, view["bid"], rivals, later)
+    else:
+        scores[PASS] = outbid(rules, best, view["bid"], partners)
     calls = view["legal"][1] & ~bit(PASS)
     while calls != ZERO:
         call = lowest(calls)
         calls &= calls - ONE
         bid = rules["neutral"] + 1 + call - rules["bid_at"]
-        stands = 1.0
-        for _ in range(rivals):
-            above = (bid - rules["neutral"]) / scale(rules) - RIVAL_BID
-            stands *= 0.5 + 0.5 * erf(above / RIVAL_SPREAD / sqrt(2.0))
-        lost = contract(rules, RIVAL * scale(rules), min(bid + 1, rules["total_points"]))
-        scores[call] = stands * contract(rules, best, bid) - (1.0 - stands) * lost
+        stands = stand(rules, bid) ** rivals
+        above = outbid(rules, best, raised(rules, bid, later), partners)
+        scores[call] = stands * contract(rules, best, bid) + (1.0 - stands) * above
+
+
+@jit
+def raised(rules: Row, bid: Real, later: Int) -> Real:
+    """The bid that goes above another: the last to speak need not bid high."""
+    usual = rules["neutral"] + USUAL * scale(rules)
+    return max(bid + 1.0, rules["neutral"] + 1.0 if later == 1 else usual)
+
+
+@jit
+def stand(rules: Row, bid: Real) -> Real:
+    """The chance that a later opponent does not go higher."""
+    above = (bid - rules["neutral"]) / scale(rules) - RIVAL
+    return 0.5 + 0.5 * erf(above / RIVAL_SPREAD / sqrt(2.0))
+
+
+@jit
+def told(rules: Row, bid: Real) -> Real:
+    """What a bidder may be taken to expect."""
+    return TOLD * scale(rules) + TOLD_POINT * (bid - rules["neutral"])
+
+
+@jit
+def partners_bid(rules: Row, best: Real, bid: Real, rivals: Int, later: Int) -> Real:
+    """What my partner's bid brings, so many opponents still to come; my hand helps."""
+    stands = stand(rules, bid) ** rivals
+    made = contract(rules, told(rules, bid) + HELP * best, bid)
+    if rivals == 0:
+        return made
+    return stands * made + (1.0 - stands) * outbid(rules, best, raised(rules, bid, later), 0)
+
+
+@jit
+def outbid(rules: Row, best: Real, bid: Real, partners: Int) -> Real:
+    """What an opponent's bid brings my side: my hand hinders it, and a partner still to come may go higher."""
+    theirs = -contract(rules, told(rules, bid) - HINDER * best, bid)
+    if partners == 0:
+        return theirs
+    ours = contract(rules, told(rules, bid + 1.0) + HELP * best, bid + 1.0)
+    return stand(rules, bid) * theirs + (1.0 - stand(rules, bid)) * ours
 
 
 # --- choosing
@@ -152,7 +196,7 @@ def score_calls(view: Row, rules: Row, scores: Array) -> None:
         if view["legal"][1] & bit(rules["ask_at"] + ASKS) != ZERO:
             scores[rules["ask_at"] + ASKS] = 0.0
     elif phase == CONSENT:
-        scores[rules["ask_at"] + REFUSES] = score_keeping(view, rules)
+        scores[rules["ask_at"] + REFUSES] = score_keeping(view, rules) + ASKED * scale(rules)
         scores[rules["ask_at"] + AGREES] = 0.0
     elif phase == BID:
         score_bids(view, rules, scores)

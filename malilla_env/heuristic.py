@@ -2,17 +2,15 @@
 
 Enters: one row of VIEW, the rule set's TABLE record, the weights. Leaves: an action. It scores each legal card by what
 the trick is expected to bring, the duties of those who play later considered, and by the worth of the cards it keeps.
-What it knows is named in IDEAS; each can be left out, and is kept because it gains (docs/LOG.md). The weights were
-fitted to rollouts: the rest of a hand played out by the player itself after each card that it might have played.
+What it knows is named in `weights.py`; each idea can be left out, and is kept because it gains (docs/LOG.md). What it
+does besides playing cards is in `calls.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from malilla_env.calls import best_call
 from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
@@ -22,66 +20,7 @@ from malilla_env.table import MAX_CARDS, MAX_SEATS
 from malilla_env.tricks import beating
 
 Real = Any  # a float, for the reader
-LEAD, FOLLOW = 0, 1
-
-
-class Idea(NamedTuple):
-    """One thing the heuristic knows: its weights, each as (when leading, when following); without it they are 0."""
-
-    name: str
-    meaning: str
-    weights: dict[str, tuple[float, float]]
-
-
-# Weights count points where they speak of points, else tricks of average points; those of (1, 1) are switches.
-# A negative weight of a card kept speaks for playing it.
-IDEAS = (
-    Idea("holdings", "a seat does not hold what its own plays rule out", {"holdings": (1, 1)}),
-    Idea("duties", "a later opponent who can beat the best card must", {"duties": (1, 1)}),
-    Idea("ruffs", "a later opponent void in the led suit must trump", {"ruffs": (1, 1)}),
-    Idea("trick", "take tricks that bring points", {"brought": (0.16, 0.75)}),
-    Idea("load", "add my points to a trick that is ours", {"load": (0, 0.48)}),
-    Idea("starve", "add none to a trick that is theirs", {"starve": (0.5, 1.33)}),
-    Idea("spend", "do not spend a winner by leading it", {"spends": (-0.57, 0)}),
-    Idea(
-        "winners",
-        "keep cards with few above them, the best ones the more, the earlier it is",
-        {"rank": (-0.29, 0.13), "top": (-0.68, 0.26), "top_early": (0, 0.28)},
-    ),
-    Idea(
-        "malilla",
-        "do not lead from under a suit's best card; when following, bring its points home",
-        {"from_under": (-0.52, 0), "top_points": (0, -0.49)},
-    ),
-    Idea(
-        "ruffed",
-        "a suit's best card is dead where an opponent can trump it; the more of the suit are out, the safer to wait",
-        {"top_ruffed": (0.87, -0.61), "runs": (-0.047, 0)},
-    ),
-    Idea("guards", "keep low cards beside points that can be beaten", {"unguarded": (0, 0.58)}),
-    Idea("high trumps", "keep trumps with few above them", {"trump_rank": (0.28, 1.07), "trump_top": (-0.7, 0.17)}),
-    Idea(
-        "save trumps",
-        "keep trumps, the more the more tricks are to come",
-        {"trump": (0, -0.4), "trump_early": (0, 1.21)},
-    ),
-    Idea(
-        "draw trumps",
-        "leave the opponents no trumps, the more best cards and trumps I keep",
-        {"top_free": (0.21, 0.23), "trump_free": (0.087, 0)},
-    ),
-    Idea("short suits", "holding trumps, be void where others hold much", {"void": (0, 0.068)}),
-)
-WEIGHTS = np.dtype([(name, "f8") for idea in IDEAS for name in idea.weights])
-
-
-def weights_of(without: Collection[str] = ()) -> NDArray[np.void]:
-    """The weights [2] for leading and for following; those of the ideas named in `without` are 0."""
-    weights = np.zeros(2, WEIGHTS)
-    for idea in IDEAS:
-        for name, values in idea.weights.items():
-            weights[name] = 0.0 if idea.name in without else values
-    return weights
+LEAD, FOLLOW = 0, 1  # places of the weights
 
 
 # What a player reckons before it chooses: chances by seat and card, by seat and suit, by team and card.

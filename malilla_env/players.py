@@ -15,10 +15,11 @@ from malilla_env.calls import score_calls
 from malilla_env.compiled import Array, jit, lowest
 from malilla_env.deals import below
 from malilla_env.engine import nth_legal, num_legal
-from malilla_env.heuristic import FOLLOW, IDEAS, LEAD, ODDS, choose, reckon, score, weights_of
+from malilla_env.heuristic import FOLLOW, LEAD, ODDS, choose, reckon, score
 from malilla_env.rules import RuleSet
 from malilla_env.state import ONE, PLAY, ZERO
 from malilla_env.view import VIEW
+from malilla_env.weights import IDEAS, weights_of
 
 
 @jit
@@ -78,7 +79,7 @@ class HeuristicPlayer:
             if name not in known:
                 raise ValueError(f"unknown idea {name!r}: choose among {', '.join(known)}")
         self.name = "heuristic" + "".join(f" without {name}" for name in self.without)
-        self.weights = weights_of(self.without)
+        self.weights = weights_of(rules, self.without)
 
     def act(self, views: NDArray[np.void], keys: NDArray[np.uint64] | None = None) -> NDArray[np.int64]:
         """int64 [B]: an action for each View [B]; keys are not used: equal Views are answered equally."""

@@ -9,9 +9,9 @@ import pytest
 from malilla_env import GameBatch, RuleSet, ruleset
 from malilla_env.cards import card_name, cards_in, mask_of, parse_card, parse_cards
 from malilla_env.deals import deal_dtype
-from malilla_env.heuristic import IDEAS
 from malilla_env.players import HeuristicPlayer, RandomPlayer
 from malilla_env.view import VIEW
+from malilla_env.weights import IDEAS
 
 RULES = ruleset()
 FRENCH32 = {

@@ -34,11 +34,10 @@ TURNED_PARTNER_POINT, TURNED_THEIRS_POINT = 0.9, -0.49
 DEALER = 1.8
 # Standard deviation of the points of a hand about its estimate, were it of one trick.
 LUCK = 29.4
-# What a bidder expects at the least, and for each point of the bid; how much of my best estimate helps or hinders it.
-TOLD, TOLD_POINT = 5.0, 0.55
-HELP, HINDER = 0.35, 0.8
+# What a bidder expects at the least, and for each point of the bid.
+TOLD, TOLD_POINT = 6.0, 0.3
 # How far above the neutral half a later opponent goes, its standard deviation, and where the bids usually end.
-RIVAL, RIVAL_SPREAD, USUAL = 8.1, 3.2, 9.0
+RIVAL, RIVAL_SPREAD, USUAL = 8.0, 4.5, 9.3
 # What it tells that the partner asks for a new deal.
 ASKED = 3.5
 
@@ -131,18 +130,18 @@ def score_bids(view: Row, rules: Row, scores: Array) -> None:
         partners += rules["team"][seat] == team
     later = rivals + partners
     if view["bidder"] == NONE:
-        scores[PASS] = outbid(rules, best, raised(rules, 0.0, later), partners) if rivals > 0 else 0.0
+        scores[PASS] = outbid(rules, raised(rules, 0.0, later), partners) if rivals > 0 else 0.0
     elif rules["team"][view["bidder"]] == team:
-        scores[PASS] = partners_bid(rules, best, view["bid"], rivals, later)
+        scores[PASS] = partners_bid(rules, view["bid"], rivals, later)
     else:
-        scores[PASS] = outbid(rules, best, view["bid"], partners)
+        scores[PASS] = outbid(rules, view["bid"], partners)
     calls = view["legal"][1] & ~bit(PASS)
     while calls != ZERO:
         call = lowest(calls)
         calls &= calls - ONE
         bid = rules["neutral"] + 1 + call - rules["bid_at"]
         stands = stand(rules, bid) ** rivals
-        above = outbid(rules, best, raised(rules, bid, later), partners)
+        above = outbid(rules, raised(rules, bid, later), partners)
         scores[call] = stands * contract(rules, best, bid) + (1.0 - stands) * above
 
 
@@ -167,22 +166,22 @@ def told(rules: Row, bid: Real) -> Real:
 
 
 @jit
-def partners_bid(rules: Row, best: Real, bid: Real, rivals: Int, later: Int) -> Real:
-    """What my partner's bid brings, so many opponents still to come; my hand helps."""
+def partners_bid(rules: Row, bid: Real, rivals: Int, later: Int) -> Real:
+    """What my partner's bid brings, so many opponents still to come."""
     stands = stand(rules, bid) ** rivals
-    made = contract(rules, told(rules, bid) + HELP * best, bid)
+    made = contract(rules, told(rules, bid), bid)
     if rivals == 0:
         return made
-    return stands * made + (1.0 - stands) * outbid(rules, best, raised(rules, bid, later), 0)
+    return stands * made + (1.0 - stands) * outbid(rules, raised(rules, bid, later), 0)
 
 
 @jit
-def outbid(rules: Row, best: Real, bid: Real, partners: Int) -> Real:
-    """What an opponent's bid brings my side: my hand hinders it, and a partner still to come may go higher."""
-    theirs = -contract(rules, told(rules, bid) - HINDER * best, bid)
+def outbid(rules: Row, bid: Real, partners: Int) -> Real:
+    """What an opponent's bid brings my side; a partner still to come may go higher."""
+    theirs = -contract(rules, told(rules, bid), bid)
     if partners == 0:
         return theirs
-    ours = contract(rules, told(rules, bid + 1.0) + HELP * best, bid + 1.0)
+    ours = contract(rules, told(rules, bid + 1.0), bid + 1.0)
     return stand(rules, bid) * theirs + (1.0 - stand(rules, bid)) * ours
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from malilla_env.calls import best_call
 from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
 from malilla_env.engine import next_seat, nth_legal, num_legal
+from malilla_env.phases import is_counted
 from malilla_env.state import NONE, ONE, PLAY, ZERO, bit
 from malilla_env.table import MAX_CARDS, MAX_SEATS
 from malilla_env.tricks import beating
@@ -86,6 +87,33 @@ def spread(view: Row, rules: Row, weights: Row, odds: Row) -> None:
         if places > 0.0:
             for seat in range(rules["num_seats"]):
                 odds["holds"][seat, card] /= places
+    if rules["talk"]:
+        for seat in range(rules["num_seats"]):
+            for suit in range(4):
+                if seat != view["seat"] and is_counted(view, seat, suit):
+                    heed_count(view, rules, weights, odds, seat, suit)
+
+
+@jit
+def heed_count(view: Row, rules: Row, weights: Row, odds: Row, seat: Int, suit: Int) -> None:
+    """3.5: the cards of a suit that a seat has said to hold are its own, the others' chances less."""
+    cards = may_hold(view, weights, odds, seat) & rules["suit_mask"][suit] & ~view["shown"][seat]
+    left, expected, waiting = (
+        view["counts"][seat, suit] - popcount(view["shown"][seat] & rules["suit_mask"][suit]),
+        0.0,
+        cards,
+    )
+    while waiting != ZERO:
+        expected += odds["holds"][seat, lowest(waiting)]
+        waiting &= waiting - ONE
+    while cards != ZERO:
+        card = lowest(cards)
+        cards &= cards - ONE
+        before = odds["holds"][seat, card]
+        after = min(1.0, before * left / expected)
+        for other in range(rules["num_seats"]):
+            odds["holds"][other, card] *= (1.0 - after) / (1.0 - before) if before < 1.0 else 0.0
+        odds["holds"][seat, card] = after
 
 
 @jit

@@ -6,11 +6,12 @@ import random
 import numpy as np
 import pytest
 
-from malilla_env import GameBatch, RuleSet, ruleset
+from malilla_env import PRESETS, GameBatch, RuleSet, ruleset
 from malilla_env.cards import card_name, cards_in, mask_of, parse_card, parse_cards
 from malilla_env.deals import deal_dtype
 from malilla_env.players import HeuristicPlayer, RandomPlayer
-from malilla_env.view import VIEW
+from malilla_env.state import ASK, BID, CONSENT, NAME, OVER, PLAY, TALK
+from malilla_env.view import VIEW, legal_mask
 from malilla_env.weights import IDEAS
 
 RULES = ruleset()
@@ -101,6 +102,67 @@ def test_a_game_that_is_over_is_answered_with_0(maker: type) -> None:
 def test_views_are_checked(maker: type) -> None:
     with pytest.raises(ValueError, match="VIEW"):
         maker(RULES).act(np.zeros((2, 40), np.float32), np.zeros(2, np.uint64))
+
+
+# --- every game
+
+
+def played(name: str, games: int = 40) -> tuple[RuleSet, np.ndarray]:
+    """A preset that refuses illegal actions, and Views [N] of whole hands, half of the actions at random."""
+    rules = ruleset(name, illegal="raise")
+    return rules, some_views(rules, games)[0]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_phase_of_every_game(name: str) -> None:
+    """The answers are legal, the same one by one and backwards, and the best of the scores; those of legal actions are
+    finite, all others are not."""
+    rules, views = played(name)
+    player, lanes = HeuristicPlayer(rules), np.arange(len(views))
+    actions, scores, legal = player.act(views), player.scores(views), legal_mask(rules, views)
+    on_turn = legal.any(axis=1)
+    assert legal[lanes, actions][on_turn].all()
+    assert (actions[~on_turn] == 0).all()
+    assert (np.isfinite(scores) == legal).all()
+    assert np.allclose(scores[lanes, actions][on_turn], scores.max(axis=1)[on_turn])
+    assert player.act(views[::-1].copy())[::-1].tolist() == actions.tolist()
+    few = lanes[:: max(1, len(views) // 60)]
+    assert [int(player.act(views[lane : lane + 1])[0]) for lane in few] == actions[few].tolist()
+    bare = np.frombuffer(views.tobytes(), VIEW)
+    assert player.act(bare).tolist() == actions.tolist()
+
+
+@pytest.mark.parametrize("name", ["malilla-zone", "manille-parlee", "manille-encheres"])
+def test_every_phase_is_met(name: str) -> None:
+    """What the test above covers: besides plays, each phase that the preset adds in which there is a choice."""
+    _, views = played(name, games=150)
+    rare = {"malilla-zone": {ASK}, "manille-parlee": {TALK}, "manille-encheres": {BID, NAME}}
+    assert set(views["phase"]) - {OVER, PLAY, CONSENT} == rare[name]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_hidden_cards_do_not_matter(name: str) -> None:
+    """The first to act is answered alike however the cards that it does not see are dealt."""
+    rules = ruleset(name)
+    games = GameBatch(rules, 30, seed=16, episode="hand")
+    seat, deck = games.seat.astype(int), games.state["deck"][:, : rules.num_cards].astype(np.uint8)
+    deals = np.zeros(30, deal_dtype(rules))
+    deals["dealer"] = games.dealer
+    dealing, chance = np.array(rules.dealing), np.random.default_rng(16)
+    for lane, cards in enumerate(deck):
+        mine = dealing == (seat[lane] - games.dealer[lane] - 1) % rules.num_seats
+        known = sum(1 << int(card) for card in cards[mine]) | int(games.state["shown"][lane])
+        hidden = [place for place, card in enumerate(cards) if not known >> int(card) & 1]
+        if rules.piles:
+            down = int(games.state["face_down"][lane])
+            hidden = [place for place, card in enumerate(cards) if down >> int(card) & 1]
+        deals["cards"][lane] = cards
+        deals["cards"][lane, hidden] = chance.permutation(cards[hidden])
+    others = GameBatch(rules, 30, seed=17, episode="hand")
+    others.reset(deals=deals)
+    player = HeuristicPlayer(rules)
+    assert (others.state["deck"] != games.state["deck"]).any()
+    assert player.act(others.views()).tolist() == player.act(games.views()).tolist()
 
 
 # --- random
@@ -281,6 +343,37 @@ def margins(pairs: int, opponent: type, seed: int) -> np.ndarray:
 def test_it_beats_random() -> None:
     """1,000 duplicate pairs of a fixed seed: the same margin every time, well above what is asked (+4.8)."""
     assert margins(1000, RandomPlayer, seed=15).mean() > 5.5
+
+
+TOGGLES = [
+    ("manille", {"loser_pays": True}),
+    ("manille", {"last_trick_bonus": 1}),
+    ("manille", {"climb_over_partner": False}),
+    ("malilla", {"trump": "none", "dealer_bonus": False, "protected": "off"}),
+]
+
+
+@pytest.mark.parametrize(("name", "changes"), [(name, {}) for name in PRESETS if name != "malilla"] + TOGGLES)
+def test_it_beats_random_in_every_game(name: str, changes: dict) -> None:
+    """200 deals, it being each side in turn: by five standard errors of what the hands scored."""
+    rules = ruleset(name, **changes)
+    gains = rotated(rules, 200, seed=15)
+    assert gains.mean() > 5 * gains.std(ddof=1) / len(gains) ** 0.5
+
+
+def rotated(rules: RuleSet, deals: int, seed: int) -> np.ndarray:
+    """[deals]: match points of a hand of the heuristic's side above the others' mean, it being each side in turn."""
+    total = np.zeros(deals)
+    for side in range(rules.num_teams):
+        table = GameBatch(rules, deals, seed=seed, episode="hand", purpose="evaluate")
+        players = HeuristicPlayer(rules), RandomPlayer(rules)
+        while not table.done.all():
+            views, keys = table.views(), table.decision_keys(seed)
+            mine = np.array(rules.teams)[table.seat] == side
+            table.step(np.where(mine, players[0].act(views, keys), players[1].act(views, keys)))
+        scored = table.last_score_change.astype(float)
+        total += scored[:, side] - (scored.sum(axis=1) - scored[:, side]) / (rules.num_teams - 1)
+    return total / rules.num_teams
 
 
 def test_against_itself_it_is_level() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
 from malilla_env.engine import next_seat
-from malilla_env.phases import AGREES, ASKS, PASS, REFUSES
+from malilla_env.phases import AGREES, ASKS, PASS, REFUSES, named_card
 from malilla_env.state import ASK, BID, CONSENT, NAME, NONE, ONE, TALK, ZERO, bit
 
 Real = Any  # a float, for the reader
@@ -40,6 +40,8 @@ TOLD, TOLD_POINT = 6.0, 0.3
 RIVAL, RIVAL_SPREAD, USUAL = 8.0, 4.5, 9.3
 # What it tells that the partner asks for a new deal.
 ASKED = 3.5
+# What it brings to say that I hold the highest card of a side suit; what other statements cost.
+SAID = 1.0
 
 
 # --- what a hand is worth
@@ -208,11 +210,15 @@ def score_calls(view: Row, rules: Row, scores: Array) -> None:
 
 @jit
 def score_statements(view: Row, rules: Row, scores: Array) -> None:
-    """Silence, since the opponents listen too."""
-    calls = view["legal"][1]
+    """The highest card of a side suit, until it is known: the partner plays to it. All else helps opponents more."""
+    calls, known = view["legal"][1], view["shown"][view["seat"]]
     while calls != ZERO:
-        scores[lowest(calls)] = 0.0 if lowest(calls) == PASS else -0.5
+        call = lowest(calls)
         calls &= calls - ONE
+        suit = (call - rules["card_at"]) % 4
+        tells = rules["card_at"] <= call < rules["card_at"] + 4 and suit != view["trump"]
+        new = tells and known & bit(named_card(rules, 0, suit)) == ZERO
+        scores[call] = SAID if new else 0.0 if call == PASS else -SAID
 
 
 @jit

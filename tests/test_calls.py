@@ -10,6 +10,7 @@ from malilla_env import GameBatch, RuleSet, ruleset
 from malilla_env.cards import parse_cards
 from malilla_env.deals import deal_dtype
 from malilla_env.players import HeuristicPlayer
+from malilla_env.state import TALK as TALKING
 
 REDEAL, BIDS, TALK = ruleset("malilla-redeal"), ruleset("manille-encheres"), ruleset("manille-parlee")
 
@@ -124,8 +125,17 @@ def test_names_its_long_strong_suit(suit: str) -> None:
 
 
 # --- 3.5 statements
-def test_the_leader_says_only_what_is_true_and_may_be_silent() -> None:
-    for seed in range(20):
-        games = table(TALK, {}, seed=seed)
-        legal = np.array(TALK.action_names)[games.legal_actions()[0]]
-        assert call(games) in legal
+def test_says_which_side_suits_malilla_it_holds_once() -> None:
+    games = table(TALK, {0: "Ts As Th 9d 8d 9c 8c 7c"}, turned="9s")
+    assert call(games) == "holds-Th"
+    do(games, "holds-Th", "pass", "Ts")
+    for _ in range(3):
+        games.step(games.random_legal(games.decision_keys()))
+    assert (games.leader[0], games.phase[0]) == (0, TALKING)
+    assert call(games) == "pass"
+
+
+def test_the_partner_says_it_too_and_nobody_tells_of_trumps() -> None:
+    games = table(TALK, {0: "Ts As Kh 9d 8d 9c 8c 7c", 2: "Td Kd 9h 8h Jc Qc Ks Qs"}, turned="9s")
+    assert call(games) == "pass"
+    assert call(do(games, "pass")) == "holds-Td"

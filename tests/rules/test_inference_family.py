@@ -177,7 +177,7 @@ def test_hidden_cards_do_not_change_a_view(rules, stack, report_counts):
             table.act(rng)
     report_counts("Views under another deal of what is hidden, the family", counts)
     # long suits soon tell so much that nothing else is left
-    assert counts["hidden cards moved"] > counts["views compared"] / (2 if stack is shuffled else 4)
+    assert counts["hidden cards moved"] >= counts["views compared"] / (2 if stack is shuffled else 4)
     assert counts["views compared"] >= (6 if PURE else 110)
 
 

@@ -117,6 +117,13 @@ def speaking(choose: Choice) -> Choice:
 cautious = speaking(at_random)
 
 
+def one_low_bid(game: Referee, legal: Sequence[str], rng: random.Random) -> str:
+    """Bids as little as possible, and nothing once somebody has: bids that are just made, or just not."""
+    if game.phase == "bid":
+        return legal[0] if game.bid else legal[1]
+    return rng.choice(legal)
+
+
 def never_play(game: Referee, legal: Sequence[str], rng: random.Random) -> str:
     """Calls every deal off that it can: asks, agrees, passes."""
     return {"ask": legal[-1], "consent": "agree", "bid": "pass"}.get(game.phase) or rng.choice(legal)

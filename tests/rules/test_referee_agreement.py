@@ -46,7 +46,7 @@ CLIMB = {"climb_over_partner": True}
 SCENARIOS = {  # name: (scenario, hands)
     "near the target, a seven turned up": (stacked(shuffled, scores=near_target, turned="7", misdeal=0.3), 1200),
     "near the target, a king turned up": (stacked(shuffled, scores=near_target, turned="K", misdeal=0.3), 800),
-    "near the target 70": (stacked(shuffled, scores=near_target, turned="A", name="malilla-70"), 2500),
+    "near the target 70": (stacked(shuffled, scores=near_target, turned="A", name="malilla-70"), 3000),
     "near the target, other at 0": (stacked(shuffled, scores=against_nothing), 500),
     "whole matches with misdeals": (Scenario(ruleset(), misdeal=0.5), 1000),
     "long game": (Scenario(ruleset("malilla-70"), choices=MIXED), 500),

@@ -20,6 +20,7 @@ from stacks import (
     long_suits,
     near_target,
     never_play,
+    one_low_bid,
     one_strong_side,
     shuffled,
     strong_against_dealer,
@@ -132,7 +133,7 @@ OPTIONS = {  # name: (scenario, hands)
     "auction, illegal": (options(scores=uneven, name="manille-encheres", **WRONG_BIDS), 900),
     "auction, refused": (options(name="manille-encheres", illegal=0.5, rules_illegal="raise"), 200),
     "auction, never bidding": (matches("manille-encheres", (never_play,)), 210),
-    "auction, 12 cards": (small(choices=(at_random, cautious), **PAIRS, **BID), 4000),
+    "auction, 12 cards": (small(choices=(one_low_bid,), **PAIRS, **BID), 5000),
     "auction in section 1": (options(long_suits, name="malilla", **BID), 500),
     # 3.7
     "three near the target": (options(name="manille-3"), 1500),

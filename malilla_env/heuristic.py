@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from malilla_env.calls import best_call
 from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
 from malilla_env.engine import next_seat, nth_legal, num_legal
 from malilla_env.phases import is_counted
-from malilla_env.state import NONE, ONE, PLAY, ZERO, bit
+from malilla_env.state import NONE, ONE, ZERO, bit
 from malilla_env.table import MAX_CARDS, MAX_SEATS
 from malilla_env.tricks import beating
 
@@ -412,11 +411,9 @@ def best_play(view: Row, rules: Row, weights: Row, odds: Row) -> Int:
 
 @jit
 def choose(view: Row, rules: Row, weights: Array, odds: Row) -> Int:
-    """An action for a View: 0 where nothing is legal; `weights` [2] as `weights_of` makes them."""
+    """A card for a View, or the first call: 0 where nothing is legal; `weights` [2] as `weights_of` makes them."""
     if num_legal(view) == 0:
         return 0
-    if num_legal(view) == 1:
+    if view["legal"][0] == ZERO or num_legal(view) == 1:
         return nth_legal(view, rules, 0)
-    if view["phase"] != PLAY:
-        return best_call(view, rules)
     return best_play(view, rules, weights[LEAD if view["trick_size"] == 0 else FOLLOW], odds)

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from malilla_env.calls import score_calls
+from malilla_env.calls import best_call, score_calls
 from malilla_env.compiled import Array, jit, lowest
 from malilla_env.deals import below
 from malilla_env.engine import nth_legal, num_legal
 from malilla_env.heuristic import FOLLOW, LEAD, ODDS, choose, reckon, score
 from malilla_env.rules import RuleSet
-from malilla_env.state import ONE, PLAY, ZERO
+from malilla_env.state import ONE, ZERO
 from malilla_env.view import VIEW
 from malilla_env.weights import IDEAS, weights_of
 
@@ -35,12 +35,25 @@ def _scores(views: Array, table: Array, weights: Array, odds: Array, scores: Arr
         side = weights[LEAD if view["trick_size"] == 0 else FOLLOW]
         if view["legal"][0] != ZERO:
             reckon(view, rules, side, odds[0])
-        if view["phase"] != PLAY:
-            score_calls(view, rules, scores[lane, 4 * np.int64(rules["ranks"]) :])
         cards = view["legal"][0]
         while cards != ZERO:
             scores[lane, lowest(cards)] = score(view, rules, side, odds[0], lowest(cards))
             cards &= cards - ONE
+
+
+# Calls are apart, so that games without them need not compile them.
+@jit
+def _call(views: Array, table: Array, actions: Array) -> None:
+    for lane in range(len(views)):
+        if views[lane]["legal"][1] != ZERO:
+            actions[lane] = best_call(views[lane], table[0])
+
+
+@jit
+def _score_calls(views: Array, table: Array, scores: Array) -> None:
+    for lane in range(len(views)):
+        if views[lane]["legal"][1] != ZERO:
+            score_calls(views[lane], table[0], scores[lane, 4 * np.int64(table[0]["ranks"]) :])
 
 
 @jit
@@ -86,6 +99,8 @@ class HeuristicPlayer:
         _check(views)
         actions = np.zeros(len(views), np.int64)
         _choose(views, self.rules.table, self.weights, np.zeros(1, ODDS), actions)
+        if self.rules.others:
+            _call(views, self.rules.table, actions)
         return actions
 
     def scores(self, views: NDArray[np.void]) -> NDArray[np.float64]:
@@ -93,6 +108,8 @@ class HeuristicPlayer:
         _check(views)
         scores = np.full((len(views), self.rules.num_actions), -np.inf)
         _scores(views, self.rules.table, self.weights, np.zeros(1, ODDS), scores)
+        if self.rules.others:
+            _score_calls(views, self.rules.table, scores)
         return scores
 
 

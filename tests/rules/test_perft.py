@@ -20,7 +20,7 @@ def test_every_game_is_counted():
 @pytest.mark.parametrize("name", GAMES)
 def test_number_of_sequences(name):
     """The engine's counts are the frozen ones, and the referee's as far as it goes."""
-    for number, frozen in enumerate(COUNTS[name]):
+    for number, frozen in enumerate(COUNTS[name][: 1 if PURE else DEALS]):
         batch, referee, before = start(GAMES[name], number)
         by_hand = by_referee(GAMES[name], referee, before, SLOW)
         assert by_hand == frozen[: len(by_hand)]

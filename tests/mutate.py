@@ -36,8 +36,8 @@ CHAPTERS = {
     "1.5": ("scoring", "malilla"),
     "1.6": ("options",),
     "1": ("malilla",),
-    "2": ("manille", "scoring"),
-    "3": ("others",),
+    "2": ("manille", "scoring", "rulesets"),
+    "3": ("others", "rulesets", "scoring"),
 }
 INFERENCE = "cannot hold"  # the rule of mutants in what a play tells
 TIMEOUT = 900  # seconds; a mutant that makes the tests run forever is caught too

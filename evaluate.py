@@ -9,13 +9,12 @@ docs/EVALUATION.md says what the figures mean.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 from rich.console import Console
@@ -26,6 +25,7 @@ from arena.compare import Comparison, compare, pairs_to_play
 from arena.match import BLOCK
 from arena.report import html_text, json_text, show, write
 from malilla_env import PRESETS, ruleset
+from malilla_env.rules import override
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def evaluate(options: Options) -> Comparison:
     """The comparison that the options ask for, with its progress on the terminal."""
-    rules = ruleset(options.ruleset, **dict(_override(text) for text in options.set))
+    rules = ruleset(options.ruleset, **dict(override(text) for text in options.set))
     for path in (options.json, options.report):
         _check_place(path)
     agents = lineup(options.players, rules)
@@ -95,17 +95,6 @@ def evaluate(options: Options) -> Comparison:
             options.batch_size,
             lambda pairs: progress.advance(task, pairs),
         )
-
-
-def _override(text: str) -> tuple[str, Any]:
-    """A field of the rule set and its value: JSON (70, true, [0, 1, 0, 1]), or a plain word."""
-    field, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"--set {text}: write FIELD=VALUE, e.g. --set target=70")
-    try:
-        return field, json.loads(value)
-    except ValueError:
-        return field, value
 
 
 def _check_place(path: Path | None) -> None:

@@ -3,6 +3,7 @@
     python train.py configs/cpu.toml --out runs/cpu
     python train.py configs/cpu.toml --out runs/cpu --resume
     python train.py configs/cpu.toml --out runs/try --seed 11 --ppo.epochs 1
+    python train.py configs/manille.toml --out runs/house --set last_trick_bonus=1
 
 Each update plays hands, estimates advantages, and improves the networks on them; now and then the policy is evaluated
 and a checkpoint written. The run folder holds checkpoints/ and TensorBoard's event files. docs/TRAINING.md explains
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,7 @@ from arena.match import meet
 from arena.player import Player
 from arena.stats import estimate
 from malilla_env import RuleSet
+from malilla_env.rules import override
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class Arguments:
     config: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(help="a TOML file of configs/")]
     out: Annotated[Path, tyro.conf.arg(help="the run's folder")]
     resume: Annotated[bool, tyro.conf.arg(help="go on from the newest checkpoint of the folder")] = False
+    set: Annotated[
+        tyro.conf.UseAppendAction[tuple[str, ...]],
+        tyro.conf.arg(metavar="FIELD=VALUE", help="change a field of the rule set, e.g. --set target=70; repeatable"),
+    ] = ()
 
 
 def main() -> int:
@@ -50,6 +56,8 @@ def main() -> int:
     arguments, rest = tyro.cli(Arguments, return_unknown_args=True)
     try:
         config = tyro.cli(Config, default=load_config(arguments.config), args=rest)
+        overrides = config.game.overrides | dict(override(text) for text in arguments.set)
+        config = replace(config, game=replace(config.game, overrides=overrides))
         check(config)
         train(config, arguments.out, arguments.resume)
     except (ValueError, OSError, FloatingPointError) as error:

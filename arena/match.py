@@ -146,10 +146,9 @@ def _flags(games: GameBatch, who: NDArray[np.int8]) -> NDArray[np.int64]:
 
 
 def _shares(games: GameBatch) -> NDArray[np.float64]:
-    """float [B, T]: 1 for the side that won the episode; where none did, each of its best sides has an equal share."""
-    result = hand_result(games.rules, games.state) if games.episode == "hand" else games.state["match_score"]
-    result = result[:, : games.rules.num_teams]
-    best = result == result.max(axis=1, keepdims=True)
+    """float [B, T]: 1 for the side that won the episode; a level hand is shared by its best sides, a match by all."""
+    result = hand_result(games.rules, games.state)[:, : games.rules.num_teams]
+    best = (result == result.max(axis=1, keepdims=True)) | (games.episode == "match")
     won = games.winner[:, None] == np.arange(games.rules.num_teams)
     top = np.where(games.winner[:, None] >= 0, won, best)
     return top / top.sum(axis=1, keepdims=True)

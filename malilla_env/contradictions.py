@@ -40,14 +40,16 @@ def _wrong_table(rules: RuleSet) -> Reasons:
     yield sides != list(range(len(sides))), f"teams {rules.teams} must be numbered from 0"
     yield len(sides) < 2, f"teams {rules.teams} must be at least two"
     yield not 1 <= ranks <= MAX_CARDS // 4, f"rank_names {names!r} must hold 1 to {MAX_CARDS // 4} ranks"
-    yield not names.isalnum(), f"rank_names {names!r} must be letters and digits"
+    plain = names.isascii() and names.isalnum() and names == names.upper()
+    yield not plain, f"rank_names {names!r} must be capital letters and digits"
     yield len(set(names)) != ranks, f"rank_names {names!r} names a rank twice"
     yield len(rules.rank_points) != ranks, f"rank_points must hold {ranks} numbers, one for each of {names!r}"
 
 
 def _wrong_deal(rules: RuleSet) -> Reasons:
     hands = f"{rules.num_seats} seats" + (" and a dead hand" if rules.dead_hand else "")
-    uneven = len(set(rules.removed)) != len(rules.removed) or rules.num_cards % rules.num_hands or not rules.num_cards
+    twice = rules.num_cards != 4 * rules.ranks - len(rules.removed)
+    uneven = twice or rules.num_cards % rules.num_hands or not rules.num_cards
     deck = f"a deck of {rules.num_cards} cards (removed: {rules.removed})"
     yield bool(uneven), f"{deck} cannot be dealt evenly to {hands}"
     each = rules.num_tricks
@@ -97,8 +99,13 @@ def _wrong_options(rules: RuleSet) -> Reasons:
     yield rules.redeal > 0 and not partners, f"redeal needs a partner who agrees: {teams} are not two and two"
     yield rules.redeal > 0 and not turned, f"redeal is asked for after the turn-up, and trump is {rules.trump}"
     yield rules.talk and not partners, f"talk needs a partner who listens: {teams} are not two and two"
+    yield rules.talk and rules.piles > 0, "talk with piles: hands lie open, and a number told would not stay true"
     yield rules.auction and not two_sides, f"trump bid needs two sides: in {teams} nobody would share a failed bid"
     yield rules.albur > 0 and (neighbours or not two_sides), f"albur needs two sides by turns around the table: {teams}"
+    yield (
+        rules.albur >= rules.target,
+        f"albur {rules.albur} would win the match before it starts: target {rules.target}",
+    )
     level = len({card % rules.ranks for card in rules.deck}) < 2
     yield rules.albur > 0 and level, "albur needs cards of unequal strength: two of one rank are drawn again for ever"
     others = sum(map(len, rules.others.values()))

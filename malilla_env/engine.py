@@ -433,9 +433,10 @@ def end_hand(row: Row, rules: Row) -> None:
         else:
             deal_next(row, rules)
         return
-    if winner != NONE:
+    best = best_of_hand(row, rules) if row["one_hand"] else winner
+    if winner != NONE and best == winner:
         row["zapato"] = is_zapato(row, rules, winner)
-    finish(row, best_of_hand(row, rules) if row["one_hand"] else winner)
+    finish(row, best)
 
 
 @jit
@@ -458,10 +459,11 @@ def is_legal(row: Row, rules: Row, action: Int) -> Bool:
 
 @jit
 def renege(row: Row, rules: Row) -> None:
-    """1.4.1: the offender's side loses the match; of several other sides the highest score wins it."""
-    offender = rules["team"][row["seat"]]
-    winner = NONE
-    for team in range(rules["num_teams"]):
+    """1.4.1: the offender's side loses the match; the highest of the others wins it, the first in turn of equals."""
+    offender, seat, winner = rules["team"][row["seat"]], row["seat"], NONE
+    for _ in range(rules["num_seats"] - 1):
+        seat = next_seat(seat, rules)
+        team: Int = rules["team"][seat]
         if team != offender and (winner == NONE or row["match_score"][team] > row["match_score"][winner]):
             winner = team
     row["reneged"] = row["seat"]

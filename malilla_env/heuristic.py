@@ -228,6 +228,16 @@ def beat(rules: Row, odds: Row, seat: Int, card: Int, chance: Real, points: Real
 
 
 @jit
+def to_beat(rules: Row, odds: Row, seat: Int, led: Int, winner: Int, card: Int) -> tuple[Real, Real]:
+    """The chance that a card is winning for another side than a later seat's, and the points; a partner is fed."""
+    wins = odds["wins"][winner, card]
+    if wins != 0.0 and winner == rules["team"][seat] and not rules["climb"]:
+        odds["takes"][winner, card] += wins * odds["lowest"][seat, led]
+        return 0.0, 0.0
+    return wins, odds["takes"][winner, card]
+
+
+@jit
 def follow(rules: Row, weights: Row, odds: Row, seat: Int, led: Int, ruffs: Real, trump: Int) -> tuple[Real, Real]:
     """A later seat against winning cards of the led suit, lowest first: it beats them with its lowest higher card.
 
@@ -238,11 +248,8 @@ def follow(rules: Row, weights: Row, odds: Row, seat: Int, led: Int, ruffs: Real
     for card in range(led * np.int64(rules["ranks"]), (led + 1) * np.int64(rules["ranks"])):
         added, added_points = 0.0, 0.0
         for winner in range(rules["num_teams"]):
-            wins, takes = odds["wins"][winner, card], odds["takes"][winner, card]
+            wins, takes = to_beat(rules, odds, seat, led, winner, card)
             if wins == 0.0:
-                continue
-            if winner == rules["team"][seat] and not rules["climb"]:
-                odds["takes"][winner, card] += wins * odds["lowest"][seat, led]
                 continue
             under, low = follow_under(weights, odds, seat, led, card)
             odds["wins"][winner, card] = wins * (under + discards)
@@ -269,11 +276,8 @@ def ruff(rules: Row, odds: Row, seat: Int, led: Int, trump: Int, ruffs: Real, ch
     for card in range(trump * np.int64(rules["ranks"]), (trump + 1) * np.int64(rules["ranks"])):
         added, added_points = 0.0, 0.0
         for winner in range(rules["num_teams"]):
-            wins, takes = odds["wins"][winner, card], odds["takes"][winner, card]
+            wins, takes = to_beat(rules, odds, seat, led, winner, card)
             if wins == 0.0:
-                continue
-            if winner == rules["team"][seat] and not rules["climb"]:
-                odds["takes"][winner, card] += wins * odds["lowest"][seat, led]
                 continue
             stays = 1.0 - ruffs * (1.0 - odds["none_above"][seat, card])
             odds["wins"][winner, card] = wins * stays

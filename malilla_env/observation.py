@@ -52,6 +52,7 @@ TABLE_BLOCKS = (
     Block("waiting_bonus", ("one",), "the waiting dealer bonus / the highest card's points (RULES 1.5.4)"),
     Block("progress", ("one",), "tricks finished / tricks of a hand"),
     Block("phase", ("phase",), "1 for what is to be done: " + ", ".join(PHASES[1:]), "others"),
+    Block("leader", ("seat",), "1 for the seat that leads the trick, or will when all is said", "others"),
     Block("asked", ("seat",), "1 for each seat that asked for a new deal (RULES 1.6.2)", "redeal"),
     Block("waiting_albur", ("team",), "1 for the side whose albur waits (RULES 1.6.3)", "albur"),
     Block("bid", ("one",), "the highest bid / points of a hand (RULES 3.6)", "auction"),
@@ -74,8 +75,8 @@ STATE_BLOCKS = (
 HAND, PLAYED, MAY_HOLD, TURNED = 0, 1, 2, 3  # places in BLOCKS
 HANDS, FACE_DOWN = 0, 1  # places in STATE_BLOCKS
 (TRICK, BEST, SHOWN, COVERING, BEST_SEAT, LED, TRUMP, SUITS_LED, DEALER, TRICK_SIZE) = range(10)  # in TABLE_BLOCKS
-(POINTS, TRICKS, SCORE, WAITING_BONUS, PROGRESS, PHASE, ASKED, WAITING_ALBUR) = range(10, 18)
-(BID, BIDDER, COUNTED, COUNTS) = range(18, 22)
+(POINTS, TRICKS, SCORE, WAITING_BONUS, PROGRESS, PHASE, LEADER, ASKED, WAITING_ALBUR) = range(10, 19)
+(BID, BIDDER, COUNTED, COUNTS) = range(19, 23)
 
 IDENTITY = np.arange(4, dtype=np.int64)
 TABLE_AT, STATE_TABLE_AT = 4, 2  # where TABLE_BLOCKS begin
@@ -272,6 +273,8 @@ def put_table(view: Row, rules: Row, order: Array, offsets: Array, out: Array) -
     put_scores(view, rules, offsets, out)
     if offsets[PHASE] != NONE and view["phase"] != OVER:
         out[offsets[PHASE] + view["phase"] - 1] = np.float32(1)
+    if offsets[LEADER] != NONE:
+        put_seat(out, offsets[LEADER], np.int64(view["leader"]), viewer, seats)
     if rules["redeal"] > 0 or rules["albur"] > 0:
         put_before_play(view, rules, offsets, out)
     if offsets[BID] != NONE:

@@ -144,7 +144,7 @@ def _check_fit(path: Path, metadata: dict[str, str], rules: RuleSet) -> None:
         made = json.loads(metadata["rules"])
         raise ValueError(
             f"{path} plays rule set {made['name']} ({metadata['rules_hash']}), not {rules.name} ({rules.hash}): "
-            f"{_differences(made, rules.to_dict())}"
+            f"{_differences(made, rules.to_dict())}. It plays {made['name']}: name that as the rule set"
         )
     plan = layout(rules)
     if metadata["layout_hash"] != plan.hash:

@@ -292,6 +292,17 @@ def _like(base: RuleSet, **changes: Any) -> RuleSet:
 PRESETS: dict[str, RuleSet] = {rules.name: rules for rules in _presets()}
 
 
+def override(text: str) -> tuple[str, Any]:
+    """A field and its value from FIELD=VALUE: JSON (70, true, [0, 1, 0, 1]), or a plain word."""
+    field, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"{text!r} changes no field of a rule set: write FIELD=VALUE, e.g. target=70")
+    try:
+        return field, json.loads(value)
+    except ValueError:
+        return field, value
+
+
 def ruleset(name: str | RuleSet = "malilla", /, **overrides: Any) -> RuleSet:
     """A preset by name, or a rule set already made, with fields replaced: ``ruleset("malilla", target=70)``.
 

@@ -269,7 +269,7 @@ def ending(games: GameBatch, lane: int = 0) -> str:
     row, rules = games.state[lane], games.rules
     what = "hand" if row["one_hand"] and row["reneged"] == NONE else "match"
     if row["winner"] == NONE:
-        return f"the {what} is level"
+        return f"the {what} is level" if row["one_hand"] else "the match is broken off without a winner"
     how = [name for name in ("capote", "zapato") if row[name] and what == "match"]
     win = "win" if rules.teams.count(int(row["winner"])) > 1 else "wins"
     return f"{side(rules, int(row['winner']))} {win} the {what}" + (f" ({', '.join(how)})" if how else "")

@@ -420,8 +420,9 @@ class Referee(Phases):
         what = "play" if self.phase == "play" else f"action ({self.phase})"
         self.visits[f"1.4.1 illegal {what} loses the match"] += 1
         offender = self.laws.teams[self.seat]
-        others = [team for team in range(self.laws.num_teams) if team != offender]
-        self.winner = max(others, key=lambda team: self.match_score[team])
+        # the others as they sit after the offender: `max` takes the first of equals
+        after = [self.laws.teams[(self.seat + place) % self.laws.num_seats] for place in range(1, self.laws.num_seats)]
+        self.winner = max((team for team in after if team != offender), key=lambda team: self.match_score[team])
         self.reneged = self.seat
         self.done = True
 

@@ -451,3 +451,18 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
             write(path, "second")
     assert path.read_text() == "first"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_match_without_a_winner_is_shared() -> None:
+    """Players who always pass: a hundred deals in a row without a bid break a match off (RULES 3.6)."""
+    rules = ruleset("manille-encheres")
+
+    class Passes:
+        name = "passes"
+
+        def act(self, views: np.ndarray, keys: np.ndarray) -> np.ndarray:
+            return np.full(len(views), rules.action_names.index("pass"))
+
+    found = meet(Player("a", Passes()), Player("b", Passes()), rules, 12, 3, "match")
+    assert found.wins.tolist() == [0.5] * 3
+    assert (found.margins == 0).all()

@@ -27,7 +27,7 @@ from malilla_env.observation import (
     encode_views,
     state_layout,
 )
-from malilla_env.state import PHASES
+from malilla_env.state import PHASES, TALK
 from malilla_env.view import VIEW, fill_view
 
 ROOT = Path(__file__).parents[1]
@@ -75,17 +75,17 @@ def names_of(plan_of: object) -> list[str]:
 EXTRAS = {
     "malilla": set(),
     "malilla-70": set(),
-    "malilla-redeal": {"phase", "asked"},
+    "malilla-redeal": {"phase", "leader", "asked"},
     "malilla-albur": {"waiting_albur"},
-    "malilla-zone": {"phase", "asked"},
-    "malilla-zone-70": {"phase", "asked"},
+    "malilla-zone": {"phase", "leader", "asked"},
+    "malilla-zone-70": {"phase", "leader", "asked"},
     "manille": set(),
     "manilla-48": set(),
     "malilla-espanola": set(),
     "malilla-nueve": set(),
     "manille-muette": set(),
-    "manille-parlee": {"shown", "phase", "counted", "counts"},
-    "manille-encheres": {"phase", "bid", "bidder"},
+    "manille-parlee": {"shown", "phase", "leader", "counted", "counts"},
+    "manille-encheres": {"phase", "leader", "bid", "bidder"},
     "manille-3": set(),
     "manille-3-dead": {"face_down"},
     "manille-2": {"covering", "face_down"},
@@ -142,6 +142,7 @@ def expected(rules: RuleSet, view: NDArray[np.void]) -> dict[str, NDArray[np.flo
         "waiting_bonus": np.array([view["waiting_bonus"] / max(1, *rules.rank_points)]),
         "progress": np.array([view["tricks_won"].sum() / rules.num_tricks]),
         "phase": ones([int(view["phase"]) - 1], len(PHASES) - 1),
+        "leader": ones([order.index(view["leader"])], seats),
         "asked": np.array([view["asked"] >> other & 1 for other in order]),
         "waiting_albur": np.array(waits, float),
         "bid": np.array([view["bid"] / rules.total_points]),
@@ -346,3 +347,17 @@ def test_wrong_arguments_are_refused_by_name() -> None:
         games.observe(seats=4)
     with pytest.raises(ValueError, match="VIEW"):
         encode_views(ruleset(), games.state)
+
+
+def test_who_speaks_first_sees_that_it_will_lead() -> None:
+    """Before a lead the leader speaks, then the partner (RULES 3.5): their own vectors and the critic's tell which."""
+    games = GameBatch(ruleset("manille-parlee"), 40, seed=12)
+    for _ in range(7):
+        games.step(games.random_legal(games.decision_keys()))
+    other = games.copy()
+    other.state["leader"] = (games.leader + 2) % 4
+    at, differs = np.flatnonzero(games.phase == TALK), np.array([False])
+    assert len(at)
+    for vectors in ((games.observe(), other.observe()), (games.observe_state(), other.observe_state())):
+        differs = (vectors[0] != vectors[1]).any(axis=1)
+        assert differs[at].all()

@@ -28,7 +28,7 @@ from agents.neural import Policy
 from malilla_env import RuleSet, __version__
 from malilla_env.observation import layout, state_layout
 
-FORMAT = "malilla-checkpoint-2"
+FORMAT = "malilla-checkpoint-3"
 NEEDED = ("config", "rules", "rules_hash", "layout_hash", "state_layout_hash", "update", "decisions")
 KEPT = 2  # newest checkpoints of a run; older ones are deleted
 
@@ -155,6 +155,7 @@ def check_fit(folder: Path, meta: dict[str, Any], rules: RuleSet) -> None:
         raise ValueError(
             f"{folder} was trained for rule set {made.name} ({meta['rules_hash']}), not {rules.name} ({rules.hash}): "
             + differences(made.to_dict(), rules.to_dict())
+            + f". It plays {made.name}: name that as the rule set"
         )
     if meta["layout_hash"] != layout(rules).hash:
         raise ValueError(

@@ -647,3 +647,21 @@ def test_every_paragraph_has_a_test():
     names = [name for name in dir(sys.modules[__name__]) if name.startswith("test_3_")]
     tested = {number.replace("_", ".") for name in names for number in re.findall(r"3_\d(?:_\d)?(?=_)", name)}
     assert tested == paragraphs
+
+
+# ---- illegal play among three (1.4.1) --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offender", range(3))
+def test_1_4_1_of_three_the_highest_of_the_others_wins_and_of_equals_the_first_in_turn(offender):
+    def winner(*score):
+        games = dealt(
+            ruleset("manille-3"), dealer=(offender - 1) % 3, score=[score[(s - offender) % 3] for s in range(3)]
+        )
+        illegal = np.flatnonzero(~games.legal_actions()[0])[:1]
+        games.step(illegal)
+        assert (games.done[0], games.reneged[0]) == (True, offender)
+        return (games.winner[0] - offender) % 3
+
+    assert winner(0, 0, 0) == winner(50, 7, 7) == winner(0, 9, 8) == 1
+    assert winner(0, 8, 9) == 2

@@ -357,7 +357,11 @@ REFUSED = [
     Refused("manille", {"teams": (0, 0, 0, 0)}, "must be at least two"),
     Refused("manille", {"rank_names": "", "rank_points": ()}, "must hold 1 to 13 ranks"),
     Refused("manille", {"rank_names": "23456789TJQKAX"}, "must hold 1 to 13 ranks"),
-    Refused("manille", {"rank_names": "789JQKA*"}, "must be letters and digits"),
+    Refused("manille", {"rank_names": "789JQKA*"}, "must be capital letters and digits"),
+    Refused("manille", {"rank_names": "789jqkat"}, "must be capital letters and digits"),
+    Refused("manille", {"rank_names": "789JQKA²"}, "must be capital letters and digits"),
+    Refused("manille-parlee", {"piles": 4, "packets": ()}, "talk with piles: hands lie open"),
+    Refused("malilla-albur", {"albur": 35}, "albur 35 would win the match before it starts"),
     Refused("manille", {"rank_names": "789JQKAA"}, "names a rank twice"),
     Refused("manille", {"rank_points": (0, 1, 2, 3, 4, 5)}, "must hold 8 numbers"),
     # the deal

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from family import every_game
 
-from malilla_env import ruleset
+from malilla_env import GameBatch, ruleset
 from malilla_env.compiled import PURE, jit
 from malilla_env.scoring import best_of_hand, is_level, is_zapato, settle_hand
 from malilla_env.state import NONE, STATE
@@ -183,3 +183,13 @@ def test_2_8_more_than_one_side_past_the_target(score, winner):
     assert winners == [winner]
     assert level == [1]
     assert after["match_score"][0, : len(score)].tolist() == list(score)
+
+
+def test_1_5_6_in_an_episode_of_one_hand_a_zapato_is_the_winners():
+    """From unlike scores one side may reach the target, and the other take more of the hand."""
+    games = GameBatch(ruleset(), 400, seed=12, episode="hand")
+    games.reset(match_score=[33, -20])
+    while not games.done.all():
+        games.step(games.random_legal(games.decision_keys()))
+    assert games.zapato.any()
+    assert (games.winner[games.zapato] == 0).all()

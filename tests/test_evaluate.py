@@ -100,7 +100,7 @@ def test_illegal_plays_are_shown_and_lose(own_folder: Path, capsys: pytest.Captu
         (["random", "faulty_bots:Floats"], "player 'faulty_bots:Floats': act(views, keys) must return"),
         (["random", "faulty_bots:Missing"], "faulty_bots has no function or class 'Missing'"),
         (["random", "random", "--ruleset", "mala"], "unknown rule set 'mala': choose one of malilla, malilla-70"),
-        (["random", "random", "--set", "target"], "--set target: write FIELD=VALUE"),
+        (["random", "random", "--set", "target"], "'target' changes no field of a rule set: write FIELD=VALUE"),
         (["random", "random", "--set", "aim=3"], "unknown rule set field 'aim': choose among"),
         (["random", "random", "--set", "target=0"], "target 0 must be 1 to 1000"),
         (["random", "random", "--deals", "1"], "an interval needs 2 duplicate pairs or more"),

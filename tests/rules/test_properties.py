@@ -302,6 +302,24 @@ def test_deals_do_not_depend_on_those_called_off_before(name):
     assert second[0].any(axis=1).all()
 
 
+@every_game
+def test_cards_known_to_be_held_are_held_and_their_seat_can_hold_them(rules):
+    """1.2.3, 3.5, 3.8: what a View tells of a seat's cards, either way, is true of its hand, and of no card played."""
+    games, told = GameBatch(rules, 2 if PURE else 30, seed=20), 0
+    for ply in range(rules.longest_hand):
+        if ply % (3 if PURE else 1) == 0:
+            views = games.views(seats=ply % rules.num_seats)
+            shown, cannot = views["shown"][:, : rules.num_seats], views["cannot_hold"][:, : rules.num_seats]
+            assert (shown & ~games.hands == 0).all()
+            assert (cannot & games.hands == 0).all()
+            gone = np.bitwise_or.reduce(views["played_by"], axis=1)[:, None]
+            assert (shown & gone == 0).all()
+            assert (gone & ~cannot == 0).all()
+            told += int(np.bitwise_count(shown).sum())
+        games.step(games.random_legal(games.decision_keys(20)))
+    assert (told > 0) == (rules.trump == "turned" or rules.talk or rules.piles > 0)
+
+
 def test_an_episode_of_one_hand_goes_to_the_side_with_more_points():
     games = GameBatch(ruleset(), LANES * 5, seed=10, episode="hand")
     random_play(games, 39)

@@ -891,8 +891,8 @@ MUTANTS = [
     Mutant(
         "3.7",
         "cards taken out are dealt",
-        "return tuple(card for card in range(4 * self.ranks) if card not in lacking)",
-        "return tuple(range(4 * self.ranks))",
+        'row["deck_mask"] = rules.deck,',
+        'row["deck_mask"] = range(rules.num_cards),',
     ),
     # 3.8: two players
     Mutant(

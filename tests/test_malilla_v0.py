@@ -600,7 +600,7 @@ def test_the_albur_can_be_given():
         ({"match_score": [35, 0]}, "match_score 35 must be below the target 35"),
         ({"match_score": [0, -1001]}, "match_score -1001 must be below the target 35, and -1000 or more"),
         ({"match_score": [1, 2, 3]}, "match_score must be integers"),
-        ({"albur": [0, 1]}, "the rule set must have an albur"),
+        ({"albur": [0, 1]}, "the rule set must have one"),
         ({"albur": 3}, "albur must be two card ids"),
     ],
 )

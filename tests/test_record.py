@@ -304,11 +304,11 @@ WRONG = {
     "no new deal": (changed(REDEAL, 2, plays=line(REDEAL, 2)["plays"][:-1]), 2, 5, "the hand breaks off: seat"),
     "a new deal by another": (changed(REDEAL, 3, dealer=line(REDEAL, 3)["dealer"] ^ 1), 3, None, "but it was the turn"),
     "an albur not drawn": (changed(ALBUR, 1, albur=None), 2, 1, "plays, but seat"),
-    "a level albur": (changed(ALBUR, 1, albur="7s 7h"), 1, None, "two cards of the deck of unequal strength"),
+    "a level albur": (changed(ALBUR, 1, albur="7s 7h"), 1, None, "two cards of unequal strength in the deck"),
     "an albur of one card": (changed(ALBUR, 1, albur="7s"), 1, None, "albur must be 2 cards of malilla-albur"),
     "an albur of a wrong type": (changed(ALBUR, 1, albur=[39, 2]), 1, None, "albur must be 2 cards"),
     "an albur of no card": (changed(ALBUR, 1, albur="7s 8h"), 1, None, "albur must be 2 cards"),
-    "an albur where there is none": (changed(TEXT, 1, albur="7s 6h"), 1, None, "the rule set must have an albur"),
+    "an albur where there is none": (changed(TEXT, 1, albur="7s 6h"), 1, None, "the rule set must have one"),
     # what the replay gives otherwise
     "the albur's points": (changed(ALBUR, 2, score=[32, 0]), 2, None, r"score is \[32, 0\], but the replay gives"),
     "the attempt after it": (changed(REDEAL, 3, attempt=0), 3, None, "attempt is 0, but the replay gives 1"),

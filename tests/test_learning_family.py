@@ -138,7 +138,13 @@ def untrained(rules: RuleSet, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if name not in ("malilla", "manille-muette")])
+EXPORTED = ("manille-parlee", "manille-encheres", "manille-3-dead", "manille-2")  # the others are slow tests
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in EXPORTED else pytest.mark.slow) for name in PRESETS if name != "malilla"],
+)
 def test_every_rule_set_is_exported(name: str, tmp_path: Path) -> None:
     """The file agrees with the original in every phase, and plays a hand from the environment's own arrays."""
     rules, out, printed = ruleset(name), tmp_path / "policy.onnx", io.StringIO()

@@ -1,7 +1,8 @@
 """The engine against the referee in every other game of the family, and under every option of a rule set.
 
-Each preset is played 20,000 hands at random; stacked games under changed options meet each branch of each paragraph
-that section 1 alone does not. What is compared is in lockstep.py; OPTIONS are the changes, EXPECTED the branches.
+Each preset is played 20,000 hands at random, 5,000 of them where slow tests are left out; stacked games under changed
+options meet each branch of each paragraph that section 1 alone does not. What is compared is in lockstep.py;
+OPTIONS are the changes, EXPECTED the branches.
 """
 
 from dataclasses import fields
@@ -255,12 +256,13 @@ trump none
 """.strip().splitlines()
 
 
+@pytest.mark.parametrize("hands", [5_000, pytest.param(15_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rules", GAMES.values(), ids=lambda rules: rules.name)
-def test_random_play_of_every_preset_agrees_with_the_referee(rules, report_counts):
-    """20,000 hands of whole matches of each, every seat at random; half of the seats bid with care."""
-    tally = compare(Scenario(rules, choices=(at_random, cautious)), 20_000 // SHARE, seed=10)
+def test_random_play_of_every_preset_agrees_with_the_referee(rules, hands, report_counts):
+    """Whole matches of each, every seat at random; half of the seats bid with care."""
+    tally = compare(Scenario(rules, choices=(at_random, cautious)), hands // SHARE, seed=10 + (hands > 5_000))
     tell(report_counts, f"Random play of {rules.name} against the referee", tally)
-    assert tally.hands >= 20_000 // SHARE
+    assert tally.hands >= hands // SHARE
     assert tally.plies >= rules.num_tricks * rules.num_seats * (tally.hands - 250)
     wanted = {name for names in rules.others.values() for name in names if not name.startswith(RARE)}
     if not PURE:

@@ -16,6 +16,7 @@ from malilla_env.compiled import Array, Int, Row, Word, jit, lowest, popcount
 from malilla_env.engine import next_seat
 from malilla_env.phases import AGREES, ASKS, PASS, REFUSES, named_card
 from malilla_env.state import ASK, BID, CONSENT, NAME, NONE, ONE, TALK, ZERO, bit
+from malilla_env.table import MAX_OTHERS
 
 Real = Any  # a float, for the reader
 
@@ -224,6 +225,6 @@ def score_statements(view: Row, rules: Row, scores: Array) -> None:
 @jit
 def best_call(view: Row, rules: Row) -> Int:
     """The legal call of the highest score, the lowest of equals, as an action id."""
-    scores = np.full(64, -np.inf)
+    scores = np.full(MAX_OTHERS, -np.inf)
     score_calls(view, rules, scores)
     return 4 * np.int64(rules["ranks"]) + np.argmax(scores)

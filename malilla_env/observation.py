@@ -79,7 +79,7 @@ HANDS, FACE_DOWN = 0, 1  # places in STATE_BLOCKS
 (BID, BIDDER, COUNTED, COUNTS) = range(19, 23)
 
 IDENTITY = np.arange(4, dtype=np.int64)
-TABLE_AT, STATE_TABLE_AT = 4, 2  # where TABLE_BLOCKS begin
+TABLE_AT, STATE_TABLE_AT = (len(blocks) - len(TABLE_BLOCKS) for blocks in (BLOCKS, STATE_BLOCKS))  # where they begin
 FAR = 1 << 22  # bytes of output from which on the caches would not keep it anyway
 NOWHERE = np.empty(0, np.float32)  # made once: a game alone is observed in a few microseconds
 BYTE, EIGHT = np.uint64(255), np.uint64(8)

@@ -161,4 +161,7 @@ def _closing(rules: RuleSet, entry: dict[str, Any], rows: Rows) -> str:
 
 
 if __name__ == "__main__":
-    print("\n".join(play_through(record) for path in sys.argv[1:] for record in load(path)), end="")
+    try:
+        print("\n".join(play_through(record) for path in sys.argv[1:] for record in load(path)), end="")
+    except (OSError, ValueError) as error:
+        sys.exit(f"play_through: {error}")

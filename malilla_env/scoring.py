@@ -10,8 +10,9 @@ import numpy as np
 
 from malilla_env.compiled import Bool, Int, Row, jit
 from malilla_env.state import NONE
+from malilla_env.table import TRUMP
 
-TRUMP_TURNED, TRUMP_BID, TRUMP_NONE = 0, 1, 2
+TRUMP_TURNED, TRUMP_BID = TRUMP.index("turned"), TRUMP.index("bid")
 
 
 @jit

@@ -486,3 +486,13 @@ def test_play_throughs_of_files(capsys, monkeypatch):
     runpy.run_module("malilla_env.play_through", run_name="__main__")
     texts = [(GOLDEN / f"{name}.txt").read_text(encoding="utf-8") for name in ("manille-2", "manille-3")]
     assert capsys.readouterr().out == "\n".join(texts)
+
+
+def test_play_through_of_a_wrong_file_is_one_line(tmp_path, monkeypatch):
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text((GOLDEN / "manille-3.jsonl").read_text(encoding="utf-8")[:700], encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "malilla_env.play_through")
+    for path, told in ((cut, "play_through: line 2: the text breaks off"), (tmp_path / "none", "No such file")):
+        monkeypatch.setattr(sys, "argv", ["play_through", str(path)])
+        with pytest.raises(SystemExit, match=told):
+            runpy.run_module("malilla_env.play_through", run_name="__main__")

@@ -2,7 +2,7 @@
 
 Enters: a scalar function. Leaves: its Numba-compiled form, cached on disk; or, with NUMBA_DISABLE_JIT=1, the function
 itself, for a debugger and for coverage. The cache lies in a directory named by a hash of the function's file and of all
-that it imports from the package: Numba itself does not notice an edit in a file that a cached function merely calls.
+that it imports of the project: Numba itself does not notice an edit in a file that a cached function merely calls.
 """
 
 from __future__ import annotations
@@ -39,17 +39,20 @@ PACKAGE = Path(__file__).parent
 
 @cache
 def imports_of(source: Path) -> frozenset[Path]:
-    """The package's files that one of its files imports directly."""
+    """The files that a file imports directly: of this package, and of its own where that lies beside this one."""
+    root, own = PACKAGE.parent, {PACKAGE.name}
+    if source.is_relative_to(root):
+        own.add(source.relative_to(root).parts[0])
     named = set()
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE.name:
-            named.add(node.module.partition(".")[2])
-            named.update(alias.name for alias in node.names)  # from malilla_env import engine
-    return frozenset(path for name in named if (path := PACKAGE / f"{name}.py").is_file())
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in own:
+            named.add(node.module)
+            named.update(f"{node.module}.{alias.name}" for alias in node.names)  # from malilla_env import engine
+    return frozenset(path for name in named if (path := root.joinpath(*name.split(".")).with_suffix(".py")).is_file())
 
 
 def sources_of(source: Path) -> list[Path]:
-    """A file of the package and all that it imports from it, directly or not: what its compiled code may depend on."""
+    """A file and all that it imports of the project, directly or not: what its compiled code may depend on."""
     found, waiting = set(), {source, Path(__file__)}
     while waiting:
         found |= waiting

@@ -61,6 +61,34 @@ def test_sources_hold_everything_that_a_file_depends_on() -> None:
     assert "view.py" not in {path.name for path in compiled.sources_of(compiled.PACKAGE / "engine.py")}
 
 
+def test_sources_of_a_file_of_another_package_hold_both() -> None:
+    names = {
+        path.relative_to(ROOT).as_posix() for path in compiled.sources_of(ROOT / "agents" / "search" / "worlds.py")
+    }
+    assert {"agents/search/worlds.py", "agents/search/piles.py", "malilla_env/engine.py"} <= names
+    assert "malilla_env/scoring.py" in names  # by way of engine.py
+
+
+def test_sources_are_found_wherever_the_packages_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edit in a module of a package gives a new cache directory to what imports it from there, and to no other."""
+    texts = {
+        "malilla_env/base.py": "",
+        "players/deep/first.py": "from malilla_env.base import x\nfrom players.deep import second",
+        "players/deep/second.py": "from numpy import array\nfrom others import far",
+        "others/far.py": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(compiled, "PACKAGE", tmp_path / "malilla_env")
+    found = compiled.sources_of(tmp_path / "players" / "deep" / "first.py")
+    assert {path.relative_to(tmp_path).as_posix() for path in found if path.is_relative_to(tmp_path)} == {
+        "malilla_env/base.py",
+        "players/deep/first.py",
+        "players/deep/second.py",
+    }
+
+
 def _trump_points_after_an_edit(package: Path, cache: Path, edit: tuple[str, str] | None) -> str:
     """Points of the first trick of a fixed deal, played by a fresh interpreter from a copy of the package."""
     engine = package / "engine.py"

@@ -121,7 +121,7 @@ def is_sound(view: Row, rules: Row) -> Bool:
     seats, deck = rules["num_seats"], rules["deck_mask"]
     sound = 0 <= view["seat"] < seats and 0 <= view["dealer"] < seats and NONE <= view["turn"] < seats
     sound &= NONE <= view["trump"] < SUITS and OVER <= view["phase"] < len(PHASES)
-    sound &= 0 <= view["num_plays"] <= MAX_PLAYS
+    sound &= 0 <= view["num_plays"] <= MAX_PLAYS and NONE <= view["albur_seat"] < seats
     if not sound:
         return False
     for play in range(view["num_plays"]):
@@ -554,6 +554,12 @@ def lay_hand(rules: Row, hand: Int, cards: Word, turned: Int, row: Row) -> None:
 
 # --- many Views
 @jit
+def _sound(views: Array, table: Array, sound: Array) -> None:
+    for lane in range(len(views)):
+        sound[lane] = is_sound(views[lane], table[0])
+
+
+@jit
 def _count(views: Array, table: Array, plan: Row, counts: Array) -> None:
     for lane in range(len(views)):
         counts[lane] = plan_worlds(views[lane], table[0], plan)
@@ -615,35 +621,53 @@ def _check_views(views: NDArray[np.void]) -> None:
 
 # --- the games of worlds
 @jit
-def replay_view(view: Row, rules: Row, row: Row) -> Bool:
-    """Play what a View has seen in `row`, which is all zeros but for its `deck`; False if the rules forbid it."""
+def deal_view(view: Row, rules: Row, row: Row) -> None:
+    """Begin the hand of a View in `row`, which is all zeros but for its `deck`: an episode of this hand alone."""
     engine.start_episode(row)
     row["one_hand"] = True
     row["dealer"], row["hand_number"], row["albur_seat"] = view["dealer"], view["hand_number"], view["albur_seat"]
     engine.deal_hand(row, rules)
-    bonus = row["paid_bonus"] + row["waiting_bonus"]
-    for play in range(view["num_plays"]):
-        action = np.int64(view["plays"][play])
-        if row["seat"] != view["play_seats"][play] or not engine.is_legal(row, rules, action):
-            return False
-        engine.step(row, rules, action)
-    if view["phase"] == OVER and not row["done"]:  # after an illegal play, which nobody records
-        engine.finish(row, NONE)
-    keep_accounts(view, bonus, row)
-    return True
+    row["paid_bonus"] += row["waiting_bonus"] - view["waiting_bonus"]
+    keep_accounts(view, row)
 
 
 @jit
-def keep_accounts(view: Row, bonus: Int, row: Row) -> None:
-    """What went before the hand, or is settled behind it."""
+def keep_accounts(view: Row, row: Row) -> None:
+    """What went before the hand, and what waits for its end."""
     for team in range(MAX_SEATS):
         row["match_score"][team] = view["match_score"][team]
     for drawn in range(2):
         row["albur_cards"][drawn] = view["albur_cards"][drawn]
     row["waiting_albur"], row["waiting_bonus"] = view["waiting_albur"], view["waiting_bonus"]
-    row["paid_bonus"] = 0 if row["done"] else bonus - view["waiting_bonus"]
-    if view["turn"] == view["seat"] != NONE:  # a deal that was called off too often cannot be again
+
+
+@jit
+def is_next(view: Row, play: Int, rules: Row, row: Row) -> Bool:
+    """Whether a play of the View is what may be done in `row`."""
+    return row["seat"] == view["play_seats"][play] and engine.is_legal(row, rules, np.int64(view["plays"][play]))
+
+
+@jit
+def play_next(view: Row, play: Int, rules: Row, row: Row) -> None:
+    """A step of the engine, compiled once for all that replay Views."""
+    engine.step(row, rules, np.int64(view["plays"][play]))
+
+
+@jit
+def replay_view(view: Row, rules: Row, row: Row) -> Bool:
+    """Play what a View has seen in `row`, which is all zeros but for its `deck`; False if the rules forbid it."""
+    deal_view(view, rules, row)
+    for play in range(view["num_plays"]):
+        if not is_next(view, play, rules, row):
+            return False
+        play_next(view, play, rules, row)
+    if view["phase"] == OVER:
+        if not row["done"]:  # after an illegal play, which nobody records
+            engine.finish(row, NONE)
+        keep_accounts(view, row)  # the score is that after the hand
+    elif view["turn"] == view["seat"]:  # what was called off too often cannot be again
         row["legal"][0], row["legal"][1] = view["legal"][0], view["legal"][1]
+    return True
 
 
 @jit
@@ -668,12 +692,7 @@ def states(rules: RuleSet, views: NDArray[np.void], deals: NDArray[np.void]) -> 
     game that is over is not told. What a later deal would come from (`stream_key` and the like) is 0, `attempt` too.
     ValueError: a deal from which the View's plays are not legal, or from which its viewer would see anything else.
     """
-    _check_views(views)
-    if not isinstance(deals, np.ndarray) or deals.ndim != 2 or len(deals) != len(views):
-        raise ValueError(f"deals must be an array [{len(views)}, K], as sample() makes it")
-    check_deals(rules, deals.reshape(-1))
-    if (deals["dealer"] != views["dealer"][:, None]).any():
-        raise ValueError("deals must be dealt by the dealer of their View")
+    check_worlds(rules, views, deals)
     worlds = deals.shape[1]
     state, again = np.zeros(deals.size, STATE), np.zeros(deals.size, VIEW)
     failed = int(_states(views, rules.table, np.ascontiguousarray(deals["cards"]), state, again))
@@ -685,3 +704,17 @@ def states(rules: RuleSet, views: NDArray[np.void], deals: NDArray[np.void]) -> 
         names = [name for name in VIEW.names or () if (again[name][odd] != views[name][odd // worlds]).any()]
         raise ValueError(f"view {odd // worlds}: after its plays from deal {odd % worlds} {', '.join(names)} differ")
     return state
+
+
+def check_worlds(rules: RuleSet, views: NDArray[np.void], deals: NDArray[np.void]) -> None:
+    """ValueError unless deals [B, K] can be worlds of Views [B] by their shapes, cards and dealers."""
+    _check_views(views)
+    if not isinstance(deals, np.ndarray) or deals.ndim != 2 or len(deals) != len(views):
+        raise ValueError(f"deals must be an array [{len(views)}, K], as sample() makes it")
+    check_deals(rules, deals.reshape(-1))
+    if (deals["dealer"] != views["dealer"][:, None]).any():
+        raise ValueError("deals must be dealt by the dealer of their View")
+    sound = np.zeros(len(views), np.bool_)
+    _sound(views, rules.table, sound)
+    if not sound.all():
+        raise ValueError(f"view {np.argmin(sound)} is not the View that a seat has of a game of {rules.name}")

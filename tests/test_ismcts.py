@@ -102,7 +102,7 @@ def test_keys_are_what_chance_comes_from() -> None:
 # --- the tree
 def searched(views: np.ndarray, key: int, cuts: list[int]) -> np.ndarray:
     """The tree of a View [1] after the iterations between the cuts, range by range."""
-    desks, tree, used = np.empty(1, DESK), new_tree(cuts[-1]), 1
+    desks, tree, used = np.zeros(1, DESK), new_tree(cuts[-1]), 1
     words = desks.view(np.uint64)
     words[:WORDS] = states(RULES, views, sample(RULES, views, np.zeros(1, np.uint64), 1)).view(np.uint64)
     _plan(views, RULES.table, desks)

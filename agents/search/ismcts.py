@@ -38,7 +38,7 @@ Real = Any  # a float, for the reader
 
 ITERATIONS = 1000  # a decision, where neither these nor a time are given
 MOST = 10_000_000  # of a time's iterations
-EXPLORATION = 0.3  # tuned in malilla (docs/LOG.md)
+EXPLORATION = 0.3  # of 0.2 to 1 in malilla, none is better (docs/LOG.md)
 SLICE = 64  # iterations between two looks at the clock
 WORLD = 1 << 20  # a counter that no action of an iteration uses
 
@@ -178,11 +178,12 @@ def num_cores() -> int:
 class ISMCTSPlayer:
     """Information-set Monte Carlo tree search: so many iterations a decision, or as many as its time allows.
 
-    ``exploration`` weighs how seldom an action was tried against what it brought; ``rollouts`` names the policy that
-    plays a hand to its end: "random", or "heuristic", better and about twenty times slower. With ``milliseconds`` a
-    decision stops after that time, or after ``iterations`` if those are given too and done first: then its play
-    depends on the machine and cannot be reproduced. Else an answer is a function of the View and its key, whatever
-    the batch. Decisions are shared out among ``threads``, as many as there are cores unless said.
+    ``exploration`` weighs how seldom an action was tried against what it brought. ``rollouts`` names the policy that
+    plays a hand to its end: "random", or "heuristic", which is worth more an iteration and less a second, being some
+    twenty times slower. With ``milliseconds`` a decision stops after that time, or after ``iterations`` if those are
+    given too and done first: then its play depends on the machine and cannot be reproduced. Else an answer is a
+    function of the View and its key, whatever the batch. Decisions are shared out among ``threads``, as many as there
+    are cores unless said.
     """
 
     def __init__(
@@ -205,7 +206,7 @@ class ISMCTSPlayer:
         self.iterations = iterations or (MOST if milliseconds else ITERATIONS)
         self.exploration, self.rollouts = float(exploration), ROLLOUTS.index(rollouts)
         self.threads = threads or num_cores()
-        self.name = f"ismcts {milliseconds} ms" if milliseconds else f"ismcts {self.iterations}"
+        self.name = f"ismcts:milliseconds={milliseconds}" if milliseconds else f"ismcts:iterations={self.iterations}"
 
     def act(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """int64 [B]: an action for each View [B], its chances taken from its key (uint64 [B]); 0 where none is legal.
@@ -226,7 +227,7 @@ class ISMCTSPlayer:
 
     def _decide(self, view: NDArray[np.void], base: NDArray[np.void], key: np.uint64) -> int:
         """The action of one View [1]; `base` [1] is its game in one of its worlds."""
-        desks, tree, used = np.empty(1, DESK), new_tree(self.iterations), 1
+        desks, tree, used = np.zeros(1, DESK), new_tree(self.iterations), 1
         words = desks.view(np.uint64)
         words[:WORDS] = base.view(np.uint64)
         _plan(view, self.rules.table, desks)

@@ -1,10 +1,11 @@
 """The tree of a search: what was tried from a moment on, by all seats, and what it brought whoever did it.
 
 Enters: legal actions as masks, values by side. Leaves: which action to try next. A node stands for a sequence of
-actions from the root, whatever the hidden cards; since every action is public, that is what the observer knows (an
-information set). So its children are the actions that were legal in one of the worlds met, and a child is compared with
-its brothers by how often it was *available* (Cowling, Powley and Whitehouse 2012, "Information Set Monte Carlo Tree
-Search", IEEE Transactions on Computational Intelligence and AI in Games 4(2)).
+actions from the root, whatever the hidden cards: every action is public, so that is what the observer would know (an
+information set), but for cards turned up on the way (3.8), in which positions that share a node may differ. A node's
+children are the actions that were legal in one of the worlds met, and a child is compared with its brothers by how
+often it was *available* (Cowling, Powley and Whitehouse 2012, "Information Set Monte Carlo Tree Search", IEEE
+Transactions on Computational Intelligence and AI in Games 4(2)).
 """
 
 from __future__ import annotations

@@ -125,6 +125,10 @@ def _pure_lowest(word: Any) -> Any:
     return (int(word) & -int(word)).bit_length() - 1
 
 
+def _pure_highest(word: Any) -> Any:
+    return int(word).bit_length() - 1
+
+
 def _pure_select(word: Any, n: Any) -> Any:
     left = int(word)
     for _ in range(int(n)):
@@ -227,12 +231,18 @@ uncounted: Any
 stream4: Any
 settle: Any
 if PURE:
-    mix, popcount, lowest, select = _pure_mixed, _pure_popcount, _pure_lowest, _pure_select
+    mix, popcount, select = _pure_mixed, _pure_popcount, _pure_select
+    lowest, highest = _pure_lowest, _pure_highest
     uncounted, stream4, settle = _pure_uncounted, _pure_stream4, _pure_settle
 else:
     uncounted, stream4, settle = _uncounted, _stream4, _settle
     mix = jit(_mixed)
     popcount = _instruction(lambda builder, word: builder.ctpop(word))
-    # index of the lowest set bit; the word must not be 0
+    # index of the lowest set bit, of the highest; the word must not be 0
     lowest = _instruction(lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 1)))
+    highest = _instruction(
+        lambda builder, word: builder.xor(
+            builder.ctlz(word, ir.Constant(ir.IntType(1), 1)), ir.Constant(ir.IntType(64), 63)
+        )
+    )
     select = inline(_select)

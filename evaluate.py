@@ -48,8 +48,12 @@ class Options:
     """Duplicate pairs of whole matches to play as well."""
     seed: int = 10
     """Seeds 1 to 9 are for reported figures; tune on others."""
+    half_width: float = 0.0
+    """Stop the hands of two players once their 95% interval reaches no further than this to either side."""
+    minutes: float = 0.0
+    """And after about so many minutes, with the pairs played until then."""
     batch_size: int = BLOCK
-    """Pairs played together; changes speed and memory, no result."""
+    """Pairs played together at most; changes speed and memory, no result."""
     json: Path | None = None
     """Write the figures to this file."""
     report: Path | None = None
@@ -94,6 +98,8 @@ def evaluate(options: Options) -> Comparison:
             options.matches,
             options.batch_size,
             lambda pairs: progress.advance(task, pairs),
+            options.half_width,
+            options.minutes,
         )
 
 

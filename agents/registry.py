@@ -21,27 +21,36 @@ from malilla_env import RuleSet
 NAMED: dict[str, tuple[str, dict[str, type]]] = {
     "random": ("malilla_env.players:RandomPlayer", {}),
     "heuristic": ("malilla_env.players:HeuristicPlayer", {}),
+    "pimc": (
+        "agents.search.pimc:PIMCPlayer",
+        {"worlds": int, "tricks": int, "before": str, "weights": str, "milliseconds": int, "threads": int},
+    ),
+    "ismcts": (
+        "agents.search.ismcts:ISMCTSPlayer",
+        {"iterations": int, "exploration": float, "rollouts": str, "milliseconds": int, "threads": int},
+    ),
+    "oracle": ("agents.search.pimc:OraclePlayer", {"threads": int}),
 }
 CHECKPOINT = "agents.neural:NeuralPlayer.load"  # these two take a path and the rules
 EXPORTED = "malilla_env.policy:OnnxPlayer"
 
 CHOICES = (
-    f"{', '.join(NAMED)}, the path of a checkpoint folder, the path of an .onnx file, or module:factory for a player "
+    "random, heuristic, pimc:worlds=30, ismcts:iterations=1000, oracle (sees all hands), the path of a checkpoint folder, the path of an .onnx file, or module:factory for a player "
     "of your own"
 )
 
 
 def make(spec: str, rules: RuleSet) -> Agent:
-    """The player of a spec: ``random``, ``heuristic``, a checkpoint folder, a file ``*.onnx``, or ``module:factory``.
+    """The player of a spec: one of NAMED, a checkpoint folder, a file ``*.onnx``, or ``module:factory``.
 
-    Named players take options as ``name:key=value,key=value``; a factory is called with the rules.
+    Named players take options as ``name:key=value,key=value`` (`pimc:worlds=30,tricks=7`); a factory is called with the rules.
     ValueError: no such player, an option it does not take, or a player that cannot be loaded; the spec is named.
     """
     name, _, options = spec.partition(":")
     if name in NAMED:
         place, types = NAMED[name]
         given = _options(spec, options, types)
-        return _checked(spec, _maker(spec, place)(rules, **given))
+        return _checked(spec, _named(spec, place, rules, given))
     if spec.endswith(".onnx") or os.sep in spec or (spec and Path(spec).is_dir()):
         return _stored(spec, EXPORTED if spec.endswith(".onnx") else CHECKPOINT, rules)
     if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", spec):
@@ -71,6 +80,13 @@ def _options(spec: str, text: str, types: dict[str, type]) -> dict[str, Any]:
         except ValueError:
             raise ValueError(f"player {spec!r}: {key} must be {types[key].__name__}, not {value!r}") from None
     return options
+
+
+def _named(spec: str, place: str, rules: RuleSet, options: dict[str, Any]) -> Any:
+    try:
+        return _maker(spec, place)(rules, **options)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"player {spec!r}: {error}") from error
 
 
 def _maker(spec: str, place: str) -> Callable[..., Any]:

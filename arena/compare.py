@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from time import perf_counter
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from agents.base import Agent
 from arena.match import BLOCK, Meeting, meet
@@ -17,6 +21,8 @@ from arena.player import Player
 from arena.ratings import notes, ratings
 from arena.stats import Estimate, estimate
 from malilla_env import RuleSet
+
+FEWEST = 100  # pairs, before the width of an interval ends a meeting: of a few it says little
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class Comparison:
     deals: int
     matches: int
     labels: dict[str, str]  # name -> how tables show it
+    paces: dict[str, float]  # name -> milliseconds a decision
     results: list[Result]
     ratings: dict[str, Estimate]
     notes: list[str]
@@ -53,6 +60,7 @@ class Comparison:
         return {
             "results": [_result_dict(result, self.matches) for result in self.results],
             "ratings": [{"agent": name, "rating": r.mean, "ci95": r.ci} for name, r in self.ratings.items()],
+            "milliseconds": {name: round(pace, 6) for name, pace in self.paces.items()},
             "rules": self.rules.to_dict(),
             "seed": self.seed,
             "deals": self.deals,
@@ -88,33 +96,56 @@ def compare(
     matches: int = 0,
     block: int = BLOCK,
     advance: Callable[[int], None] = lambda pairs: None,
+    half_width: float = 0.0,
+    minutes: float = 0.0,
 ) -> Comparison:
     """Every two of the agents on duplicate pairs 0..deals-1 of a seed, and on as many whole matches as asked for.
 
     ValueError: fewer than two agents, or fewer than two pairs, from which there is no interval. PlayError: an agent
-    failed. ``advance`` is told of pairs as they are finished; there are `pairs_to_play` of them.
+    failed. ``advance`` is told of pairs as they are finished; there are `pairs_to_play` of them, or fewer where two
+    players' hands end early: once the interval is no wider than ``half_width`` to either side, or after ``minutes``.
     """
     if len(agents) < 2:
         raise ValueError(f"a comparison needs two players or more, not {len(agents)}: the same one twice will do")
+    if not half_width >= 0 or not minutes >= 0:
+        raise ValueError(f"half-width {half_width} and minutes {minutes} must be above 0, or 0 for no limit")
     if deals < 2 or matches == 1 or matches < 0:
         raise ValueError(f"{deals} deals and {matches} matches: an interval needs 2 duplicate pairs or more")
     players = {name: Player(name, agent) for name, agent in agents.items()}
     results, margins = [], {}
     for a, b in combinations(players.values(), 2):
-        hands = meet(a, b, rules, seed, deals, "hand", block, advance)
+        hands = meet(a, b, rules, seed, deals, "hand", block, advance, _limit(half_width, minutes))
         played = meet(a, b, rules, seed, matches, "match", block, advance) if matches else None
         margins[a.name, b.name] = hands.margins
         results.append(_result(a, b, hands, played))
+    shortest = min(map(len, margins.values()))  # what all have met on is what ratings are made of
+    margins = {pair: values[:shortest] for pair, values in margins.items()}
     return Comparison(
         rules,
         seed,
         deals,
         matches,
         {name: player.label for name, player in players.items()},
+        {name: player.pace for name, player in players.items()},
         results,
         ratings(list(players), margins),
         notes(list(players), margins) + [_reneged(player) for player in players.values() if player.reneges],
     )
+
+
+def _limit(half_width: float, minutes: float) -> Callable[[NDArray[np.float64]], bool]:
+    """Whether some margins are enough; never by what they say, only by how many and how long they took."""
+    began = perf_counter()
+
+    def enough(margins: NDArray[np.float64]) -> bool:
+        if minutes and perf_counter() - began > 60 * minutes:
+            return True
+        if not half_width or len(margins) < FEWEST:
+            return False
+        low, high = estimate(margins).ci
+        return high - low <= 2 * half_width
+
+    return enough
 
 
 def pairs_to_play(agents: int, deals: int, matches: int) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,11 @@ from arena.player import Player
 from malilla_env import GameBatch, RuleSet
 from malilla_env.rewards import hand_result
 
-BLOCK = 2048  # duplicate pairs played together
+BLOCK = 2048  # duplicate pairs played together, at most
+FIRST_BLOCK, SHORT = (
+    4,
+    2.0,
+)  # the first block of pairs; each is twice as large while one takes less than so many seconds
 
 
 @dataclass(frozen=True)
@@ -52,21 +57,27 @@ def meet(
     episode: str = "hand",
     block: int = BLOCK,
     advance: Callable[[int], None] = lambda pairs: None,
+    enough: Callable[[NDArray[np.float64]], bool] = lambda margins: False,
 ) -> Meeting:
     """Play duplicate pairs 0..pairs-1 of a seed; ``episode`` is a "hand" or a whole "match".
 
-    ``block`` pairs are played at a time, which bounds the memory and changes no result; ``advance`` is told how many
-    pairs each block has finished. ValueError for a number that makes no sense, PlayError for a player that fails.
+    At most ``block`` pairs are played at a time, fewer where players are slow; that bounds the memory and changes no
+    result. ``advance`` is told how many pairs each block has finished; ``enough``, asked about the margins so far
+    after each block, may end the meeting early. ValueError for a number that makes no sense, PlayError for a player that fails.
     """
     if pairs < 1 or block < 1:
         raise ValueError(f"{pairs} pairs in blocks of {block}: both must be 1 or more")
     before = (a.reneges, b.reneges)
     margins, wins, flags = np.empty(pairs), np.empty(pairs), np.zeros((2, 2), np.int64)
-    for start in range(0, pairs, block):
-        streams = np.arange(start, min(start + block, pairs))
+    done, size = 0, min(FIRST_BLOCK, block)
+    while done < pairs and not (done > 1 and enough(margins[:done])):
+        began, streams = perf_counter(), np.arange(done, min(done + size, pairs))
         margins[streams], wins[streams], flagged = _play(a, b, rules, seed, streams, episode)
         flags += flagged
+        done += len(streams)
         advance(len(streams))
+        size = min(2 * size, block) if perf_counter() - began < SHORT else size
+    margins, wins = margins[:done], wins[:done]
     reneges = (a.reneges - before[0], b.reneges - before[1])
     capotes, zapatos = ((int(of_a), int(of_b)) for of_a, of_b in flags)
     return Meeting(margins, wins, reneges, capotes, zapatos)

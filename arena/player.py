@@ -8,6 +8,7 @@ and the first is kept to be told.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
 from traceback import extract_tb
 from typing import Any
 
@@ -31,6 +32,8 @@ class Player:
     agent: Agent
     reneges: int = 0
     first_renege: str = ""  # a sentence
+    seconds: float = 0.0  # that it took for its answers
+    decisions: int = 0  # answers in which it had a choice
 
     @property
     def cheats(self) -> bool:
@@ -42,15 +45,23 @@ class Player:
         """The name as a table shows it: whoever sees all hands is marked."""
         return f"{self.name} (cheats: sees all hands)" if self.cheats else self.name
 
+    @property
+    def pace(self) -> float:
+        """Milliseconds a decision, forced moves not counted; lanes are asked together, so one alone may take longer."""
+        return 1000 * self.seconds / max(self.decisions, 1)
+
     def choose(
         self, games: GameBatch, lanes: NDArray[np.intp], views: NDArray[np.void], keys: NDArray[np.uint64]
     ) -> NDArray[np.int64]:
         """int64 [n]: the agent's actions in some lanes of a batch, given copies of their Views [n] and keys [n]."""
         mask = legal_mask(games.rules, views)  # taken before the agent can write on its Views
+        began = perf_counter()
         try:
             answer = np.asarray(self.agent.act(views, keys, *((games.state[lanes],) if self.cheats else ())))
         except Exception as error:  # whatever a user's own player does
             raise PlayError(f"player {self.name!r} failed: {_told(error)}") from error
+        self.seconds += perf_counter() - began
+        self.decisions += int((mask.sum(axis=1) > 1).sum())
         if answer.shape != (len(lanes),) or answer.dtype.kind not in "iu":
             raise PlayError(
                 f"player {self.name!r}: act(views, keys) must return {len(lanes)} integers, an action id for each "

@@ -25,6 +25,7 @@ MARGIN_HELP = (
 MATCH_HELP = (
     "Capotes, zapatos: matches that A and B won by taking every trick of a hand, and with nothing on the other side."
 )
+PACE_HELP = "Milliseconds a decision, forced moves not counted, games played side by side: {}."
 RATING_HELP = "Ratings: least-squares fit to all margins, points a hand."
 
 
@@ -32,6 +33,10 @@ def margin_help(comparison: Comparison) -> str:
     """What a margin counts: match points where hands are bid for."""
     points, takes = ("match points", "scores") if comparison.rules.auction else ("points", "takes")
     return MARGIN_HELP.format(points=points, takes=takes)
+
+
+def pace_help(comparison: Comparison) -> str:
+    return PACE_HELP.format(", ".join(f"{name} {pace:.3g}" for name, pace in comparison.paces.items()))
 
 
 def title(comparison: Comparison) -> str:
@@ -88,7 +93,7 @@ def show(comparison: Comparison, console: Console) -> None:
     if rated:
         console.print(_table("Ratings", ["player", "rating", "95% interval"], rated, names=1))
     helps = (margin_help(comparison), MATCH_HELP if comparison.matches else "", RATING_HELP if rated else "")
-    for text in (*helps, *comparison.notes):
+    for text in (*helps, pace_help(comparison), *comparison.notes):
         if text:
             console.print(plain(text), style="yellow" if text in comparison.notes else "dim", highlight=False)
 
@@ -144,6 +149,7 @@ def html_text(comparison: Comparison, command: str) -> str:
         f"<p>{escape(MATCH_HELP)}</p>" if comparison.matches else "",
         f"<h2>Ratings</h2>{_html_table(['player', 'rating', '95% interval'], rated, 1)}" if rated else "",
         f"<p>{escape(RATING_HELP)}</p>" if rated else "",
+        f"<p>{escape(pace_help(comparison))}</p>",
         f"<h2>Command</h2><pre>{escape(command)}</pre>",
         f"<h2>Rules</h2>{_html_table(['field', 'value'], rules, 2)}",
     ]

@@ -269,6 +269,13 @@ def one_of_each(cards: Word, out: Word, like_below: Word) -> Word:
 
 
 @inline
+def in_play(node: Row, hands: Array) -> Word:
+    """The cards that still matter: those in the hands, and the one that is winning the trick."""
+    out = hands[0] | hands[1] | hands[2] | hands[3]
+    return out if node["size"] == 0 else out | bit(node["best_card"])
+
+
+@inline
 def open_node(
     node: Row,
     hands: Array,
@@ -280,11 +287,15 @@ def open_node(
     order: Array,
     at: Int,
 ) -> Int:
-    """The first card to try; the others wait in `order` from `at` on."""
-    seat, hand = np.int64(node["seat"]), hands[node["seat"]]
+    """The first card to try, the others waiting in `order` from `at` on; NONE if `best` is known without a trial."""
+    seat, hand, out = np.int64(node["seat"]), hands[node["seat"]], in_play(node, hands)
     cards = hand if node["size"] == 0 else legal_cards(node, rules, hand, seat)
-    cards = one_of_each(cards, node["out"], facts["like_below"])
+    cards = one_of_each(cards, out, facts["like_below"])
     node["best"] = NONE if rules["team"][seat] == 0 else node["left"] + 1
+    if node["size"] == 3:
+        cards = sifted(node, hands, cards, out & ~bit(node["best_card"]), rules, facts, canonical, table)
+        if cards == ZERO:
+            return NONE
     if cards & (cards - ONE) == ZERO:
         node["untried"] = 0
         return lowest(cards)
@@ -293,8 +304,6 @@ def open_node(
         put_ahead(node["tabled"], order, at, count)
     else:
         count = order_follows(node, hands, cards, rules, weights, order, at)
-        if node["size"] == 3:
-            put_known_ahead(node, hands, rules, facts, canonical, table, order, at, count)
     node["untried"] = count - 1
     return take_first(order, at, count)
 
@@ -307,30 +316,42 @@ def put_ahead(card: Int, order: Array, at: Int, count: Int) -> None:
 
 
 @inline
-def put_known_ahead(
-    node: Row, hands: Array, rules: Row, facts: Row, canonical: Array, table: Array, order: Array, at: Int, count: Int
-) -> None:
-    """The last card of a trick that leads to a position already known to be good enough (Plaat et al. 1996: ETC)."""
-    seat, first_side = np.int64(node["seat"]), rules["team"][node["seat"]] == 0
-    if popcount(hands[seat]) <= TABLED_TRICKS:
-        return
-    out = hands[0] | hands[1] | hands[2] | hands[3]
-    for place in range(at, at + count):
-        card = order[place] & CARD
-        winner = seat if bit(card) & node["beating"] != ZERO else np.int64(node["best_seat"])
+def sifted(
+    node: Row, hands: Array, cards: Word, held: Word, rules: Row, facts: Row, canonical: Array, table: Array
+) -> Word:
+    """Of the cards that would end the trick, those that need a trial; `best` is what the others bring.
+
+    None does if one of them leads to a position known to be good enough (Plaat et al. 1996, enhanced transposition
+    cutoff).
+    """
+    first_side, rest = rules["team"][node["seat"]] == 0, cards
+    tabled = popcount(hands[node["seat"]]) > TABLED_TRICKS
+    while rest != ZERO:
+        card = lowest(rest)
+        rest &= rest - ONE
+        winner = node["seat"] if bit(card) & node["beating"] != ZERO else node["best_seat"]
         value = np.int64(node["trick_value"]) + np.int64(rules["points"][card]) + np.int64(rules["trick_points"])
-        need = np.int64(node["need"]) - (value if rules["team"][winner] == 0 else 0)
-        lower, upper = np.int64(0), np.int64(node["left"]) - value
-        locked = node["locked"]
-        if rules["protected"] == PROTECTED_PLAYED:
-            locked &= ~rules["suit_mask"][rules["suit"][card]]
-        key = scattered(key_of(out & ~bit(card), locked, winner, rules, canonical), facts["key_bits"])
-        entry = table[place_of(key, facts)]
-        if is_of(entry, key, facts):
-            lower, upper = lower_of(entry), upper_of(entry)
-        if lower >= need if first_side else upper < need:
-            order[place] += AHEAD
-            return
+        if held == bit(card):
+            value += np.int64(rules["last_trick_bonus"])
+        gain = value if rules["team"][winner] == 0 else np.int64(0)
+        lower, upper, need = np.int64(0), np.int64(node["left"]) - value, np.int64(node["need"]) - gain
+        if tabled and lower < need and upper >= need:
+            locked = node["locked"]
+            if rules["protected"] == PROTECTED_PLAYED:
+                locked &= ~rules["suit_mask"][rules["suit"][card]]
+            key = scattered(key_of(held & ~bit(card), locked, winner, rules, canonical), facts["key_bits"])
+            entry = table[place_of(key, facts)]
+            if is_of(entry, key, facts):
+                lower, upper = lower_of(entry), upper_of(entry)
+        found = decided(lower, upper, need)
+        if found != UNKNOWN:
+            cards &= ~bit(card)
+            found += gain
+            if (found >= node["need"]) == first_side:
+                node["best"] = found
+                return ZERO
+            node["best"] = max(node["best"], found) if first_side else min(node["best"], found)
+    return cards
 
 
 @inline
@@ -378,7 +399,7 @@ def drop_alike(node: Row, hands: Array, found: Int, rules: Row, order: Array, at
     To play one of two neighbours and keep the other, or the reverse, is the same play with the two exchanged.
     """
     card, first_side = np.int64(node["card"]), rules["team"][node["seat"]] == 0
-    between = node["out"] & ~hands[node["seat"]]
+    between = in_play(node, hands) & ~hands[node["seat"]]
     place = at
     while place < at + node["untried"]:
         other = order[place] & CARD
@@ -437,6 +458,8 @@ def search(
                 found = known(node, hands, rules, facts, canonical, table)
             if found == UNKNOWN:
                 card = open_node(node, hands, rules, facts, canonical, table, weights, order, at)
+                if card == NONE:
+                    found = np.int64(node["best"])
         elif take_back(node, hands, rules, found, order, at):
             found = np.int64(node["best"])
             if node["size"] == 0 and popcount(hands[node["seat"]]) >= TABLED_TRICKS:
@@ -454,15 +477,22 @@ def search(
             ply -= 1
 
 
+@inline
+def first_card(node: Row, hands: Array, rules: Row, weights: Array, order: Array) -> Int:
+    """The card that is looked at first where nothing is known."""
+    seat = node["seat"]
+    if node["size"] == 0:
+        return take_first(order, 0, order_leads(node, hands, hands[seat], rules, weights, order, 0))
+    cards = legal_cards(node, rules, hands[seat], seat)
+    return take_first(order, 0, order_follows(node, hands, cards, rules, weights, order, 0))
+
+
 @jit
-def guess(
-    nodes: Array, hands: Array, rules: Row, facts: Row, canonical: Array, table: Array, weights: Array, order: Array
-) -> Int:
+def guess(nodes: Array, hands: Array, rules: Row, weights: Array, order: Array) -> Int:
     """What side 0 takes from nodes[0] when everybody plays the card that is looked at first."""
     ply, points = 0, np.int64(0)
-    nodes[0]["need"] = nodes[0]["left"] // 2
     while hands[nodes[ply]["seat"]] != ZERO:
-        card = open_node(nodes[ply], hands, rules, facts, canonical, table, weights, order, 0)
+        card = first_card(nodes[ply], hands, rules, weights, order)
         try_card(nodes[ply], nodes[ply + 1], hands, rules, card)
         points += np.int64(nodes[ply]["gain"])
         ply += 1

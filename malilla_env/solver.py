@@ -113,7 +113,7 @@ def value_cards(
             try_card(saved[0], nodes[0], hands, rules, card)
             near = found - saved[0]["gain"]
             if not tried:
-                near = guess(nodes, hands, rules, facts, canonical, table, weights, order)
+                near = guess(nodes, hands, rules, weights, order)
             step = NEXT_STEP if tried else FIRST_STEP
             found = value(nodes, hands, rules, facts, canonical, table, weights, order, near, step)
             found += np.int64(saved[0]["gain"])
@@ -146,7 +146,7 @@ def solve_rows(
         if values.shape[1] > 0:
             value_cards(rules, facts[0], nodes, hands, canonical, table, weights, order, values[lane])
         else:
-            near = guess(nodes, hands, rules, facts[0], canonical, table, weights, order)
+            near = guess(nodes, hands, rules, weights, order)
             found = value(nodes, hands, rules, facts[0], canonical, table, weights, order, near, FIRST_STEP)
             points[lane, 0], points[lane, 1] = found, nodes[0]["left"] - found
 

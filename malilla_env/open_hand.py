@@ -1,13 +1,13 @@
 """Open-hand search: the exact value of a position in which all four hands are seen, two sides of partners opposite.
 
-Enters: hands and a trick (a NODE), the rule set's TABLE record, FACTS, a TABLE of bounds. Leaves: the points that side 0
-takes from here, the cards on the table included, with best play of both sides. Rules are those of `tricks.py`: a NODE
-has the fields that they read and write. What is a search of one bound is `search`; `value` asks it until the bounds
-meet; the arrays that both work in, and threads, are the matter of `solver.py`.
+Enters: hands and a trick (a NODE), the rule set's TABLE record, FACTS, a table of bounds. Leaves: the points that side
+0 takes from here, the cards on the table included, with best play of both sides. The rules are those of `tricks.py`: a
+NODE has the fields that they read and write. `search` answers one question, whether side 0 takes so many; `value` asks
+until the bounds meet. The arrays that both work in, and threads, are the matter of `solver.py`.
 
 Alpha-beta with a window of one point (Pearl 1980, Scout; Plaat et al. 1996, MTD(f)), its bounds kept by position at the
-start of a trick (Ginsberg 1999). Of the cards that count nothing, a position keeps only their order: equal neighbours
-in one hand are one move. Neighbours that count differ by their points at most.
+start of a trick (Ginsberg 2001). Of the cards that count alike a position keeps only their order, and equal neighbours
+in one hand are one move. Neighbours that count differently differ by their points at most.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ NODE = np.dtype(
         ("trump", "i1"),
         ("suits_led", "u1"),
         ("suits_played", "u1"),
-        ("seat", "i1"),
-        ("size", "i1"),  # cards lying in the trick
+        ("seat", "u1"),
+        ("size", "u1"),  # cards lying in the trick
         ("out", "u8"),  # cards in the hands, and those of the trick
         ("trick_value", "i2"),
         ("left", "i2"),  # points still to be won, the trick's included
@@ -142,15 +142,15 @@ def key_of(out: Word, locked: Word, seat: Int, rules: Row, canonical: Array) -> 
     low = (ONE << ranks) - ONE
     key, shift, held = ZERO, ZERO, locked & out
     for suit in range(4):
-        key |= np.uint64(canonical[suit, np.int64((out >> shift) & low)]) << shift
+        key |= np.uint64(canonical[np.uint64(suit), (out >> shift) & low]) << shift
         shift += ranks
         key |= ((held >> (shift - ONE)) & ONE) << (FOUR * ranks + TWO + np.uint64(suit))
     return key | np.uint64(seat) << (FOUR * ranks)
 
 
 @inline
-def place_of(key: Word, facts: Row) -> Int:
-    return np.int64(key >> np.uint64(facts["key_bits"] - facts["table_bits"]))
+def place_of(key: Word, facts: Row) -> Word:
+    return key >> np.uint64(facts["key_bits"] - facts["table_bits"])
 
 
 @inline
@@ -311,8 +311,8 @@ def open_node(
 @inline
 def put_ahead(card: Int, order: Array, at: Int, count: Int) -> None:
     for place in range(at, at + count):
-        if order[place] & CARD == card:
-            order[place] += AHEAD
+        if order[np.uint64(place)] & CARD == card:
+            order[np.uint64(place)] += AHEAD
 
 
 @inline
@@ -329,7 +329,7 @@ def sifted(
     while rest != ZERO:
         card = lowest(rest)
         rest &= rest - ONE
-        winner = node["seat"] if bit(card) & node["beating"] != ZERO else node["best_seat"]
+        winner = node["seat"] if bit(card) & node["beating"] != ZERO else np.uint8(node["best_seat"])
         value = np.int64(node["trick_value"]) + np.int64(rules["points"][card]) + np.int64(rules["trick_points"])
         if held == bit(card):
             value += np.int64(rules["last_trick_bonus"])
@@ -379,7 +379,7 @@ def try_card(node: Row, child: Row, hands: Array, rules: Row, card: Int) -> None
 @inline
 def end_trick(node: Row, child: Row, hands: Array, rules: Row, value: Int) -> None:
     """1.3.9, 1.1.4, 2.7: the trick is worth its cards and more, and its winner leads."""
-    winner = child["best_seat"]
+    winner = np.uint8(child["best_seat"])
     child["out"] = hands[0] | hands[1] | hands[2] | hands[3]
     value += np.int64(rules["trick_points"])
     if child["out"] == ZERO:
@@ -402,7 +402,7 @@ def drop_alike(node: Row, hands: Array, found: Int, rules: Row, order: Array, at
     between = in_play(node, hands) & ~hands[node["seat"]]
     place = at
     while place < at + node["untried"]:
-        other = order[place] & CARD
+        other = order[np.uint64(place)] & CARD
         low, high = min(card, other), max(card, other)
         change = np.int64(rules["points"][high]) - np.int64(rules["points"][low])
         reach = found + change if first_side else found - change
@@ -412,7 +412,7 @@ def drop_alike(node: Row, hands: Array, found: Int, rules: Row, order: Array, at
         if alike and (reach < node["need"]) == first_side and change >= 0:
             node["best"] = max(node["best"], reach) if first_side else min(node["best"], reach)
             node["untried"] -= 1
-            order[place] = order[at + node["untried"]]
+            order[np.uint64(place)] = order[np.uint64(at + node["untried"])]
         else:
             place += 1
 
@@ -451,7 +451,7 @@ def search(
     nodes[0]["need"] = need
     ply, found, entered, card = 0, UNKNOWN, 0, 0
     while True:
-        node, at = nodes[ply], ply * WIDTH
+        node, at = nodes[np.uint64(ply)], ply * WIDTH
         if found == UNKNOWN:
             entered += 1
             if node["size"] == 0:
@@ -468,7 +468,7 @@ def search(
             card, found = take_first(order, at, node["untried"]), UNKNOWN
             node["untried"] -= 1
         if found == UNKNOWN:
-            try_card(node, nodes[ply + 1], hands, rules, card)
+            try_card(node, nodes[np.uint64(ply + 1)], hands, rules, card)
             ply += 1
         elif ply == 0:
             facts["nodes"] += entered

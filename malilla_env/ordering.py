@@ -37,7 +37,7 @@ WEIGHTS[3, :15] = (2900, 370, 278, -174, -375, -100, -140, 340, 940, -500, -72, 
 
 @inline
 def put(order: Array, at: Int, score: Int, card: Int) -> None:
-    order[at] = ((score + LEVEL) << CARD_BITS) | card
+    order[np.uint64(at)] = ((score + LEVEL) << CARD_BITS) | card
 
 
 @inline
@@ -45,10 +45,10 @@ def take_first(order: Array, at: Int, count: Int) -> Int:
     """The card that most speaks for, of `count` entries from `at` on; the last entry takes its place."""
     best = at
     for place in range(at + 1, at + count):
-        if order[place] > order[best]:
+        if order[np.uint64(place)] > order[np.uint64(best)]:
             best = place
-    entry = order[best]
-    order[best] = order[at + count - 1]
+    entry = order[np.uint64(best)]
+    order[np.uint64(best)] = order[np.uint64(at + count - 1)]
     return entry & CARD
 
 

@@ -46,7 +46,7 @@ from malilla_env.tricks import legal_cards
 KEY_BITS = 6  # of a position's key, besides one for each card: who leads, which malillas are locked
 SHORT_TRICKS = 7  # with so many tricks left or fewer a small table is large enough, and quicker
 SHORT_BITS = 16
-FIRST_STEP, NEXT_STEP = 4, 1  # how far beyond a first guess is asked next; and beyond what another card brought
+FIRST_STEP, NEXT_STEP = 2, 1  # how far beyond a first guess is asked next; and beyond what another card brought
 BLOCK = 4  # positions that a thread takes at a time
 
 

@@ -60,6 +60,7 @@ FACTS = np.dtype(
         ("level_cards", "u8", MAX_LEVELS),  # the cards that count equally much, the cheapest first
         ("level_points", "i2", MAX_LEVELS),
         ("run_end", "u1", MAX_CARDS),  # the first rank above a card's run of ranks that count alike
+        ("rising", "?"),  # of a suit, no card counts more than a higher one
         ("key_bits", "i8"),  # of a position's key
         ("table_bits", "i8"),
         ("owners", "u8", 4),  # the hands that `canonical` is made for
@@ -225,7 +226,9 @@ def looked_up(node: Row, rules: Row, facts: Row, canonical: Array, table: Array)
 
 @inline
 def bounded(node: Row, hands: Array, rules: Row, facts: Row) -> Int:
-    """What the sure tricks of both sides say."""
+    """What the sure tricks of both sides say; they are counted as if low cards were cheap ones."""
+    if not facts["rising"]:
+        return UNKNOWN
     leader, trumps = np.int64(node["seat"]), rules["suit_mask"][node["trump"]]
     need, left, leads = np.int64(node["need"]), np.int64(node["left"]), rules["team"][node["seat"]] == 0
     sure = sure_of_leaders(hands, leader, trumps, rules, facts)

@@ -40,7 +40,7 @@ from malilla_env.open_hand import (
 )
 from malilla_env.ordering import WEIGHTS
 from malilla_env.rules import RuleSet
-from malilla_env.state import NONE, ONE, OVER, STATE, ZERO, bit
+from malilla_env.state import CONSENT, NONE, ONE, OVER, STATE, ZERO, bit
 from malilla_env.tricks import legal_cards
 
 KEY_BITS = 6  # of a position's key, besides one for each card: who leads, which malillas are locked
@@ -176,7 +176,7 @@ def facts_of(rules: RuleSet, table_bits: int) -> NDArray[np.void]:
     """[1] of FACTS."""
     facts = np.zeros(1, FACTS)
     row, points = facts[0], rules.rank_points
-    for card in rules.deck:
+    for card in range(4 * rules.ranks):  # those that the deck lacks are in the runs too
         rank = card % rules.ranks
         end = next((at for at in range(rank, rules.ranks) if points[at] != points[rank]), rules.ranks)
         row["run_end"][card] = end
@@ -185,6 +185,7 @@ def facts_of(rules: RuleSet, table_bits: int) -> NDArray[np.void]:
     for level, worth in enumerate(sorted(set(points))):
         cards = [card for card in rules.deck if points[card % rules.ranks] == worth]
         row["level_points"][level], row["level_cards"][level] = worth, sum(1 << card for card in cards)
+    row["rising"] = list(points) == sorted(points)
     row["key_bits"] = 4 * rules.ranks + KEY_BITS
     row["table_bits"] = max(table_bits, int(row["key_bits"]) - TAG_BITS)
     return facts
@@ -237,11 +238,13 @@ class Solver:
         games, plays = GameBatch.from_state(self.rules, np.array([row], STATE)), []
         games.state["one_hand"] = True
         while not games.done[0]:
-            card = NONE
             if games.state["legal"][0, 0]:
-                seat, card = int(games.seat[0]), int(self.values(games.state)[0].argmax())
-                plays.append((seat, card))
-            games.step(np.array([card if card != NONE else games.legal_actions()[0].argmax()]))  # else: says nothing
+                action = int(self.values(games.state)[0].argmax())
+                plays.append((int(games.seat[0]), action))
+            else:  # nothing is said, and nobody asks for a new deal or agrees to one
+                name = "refuse" if games.state["phase"][0] == CONSENT else "pass"
+                action = self.rules.action_names.index(name)
+            games.step(np.array([action]))
         return plays
 
     def _solve(

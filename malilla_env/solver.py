@@ -236,6 +236,7 @@ class Solver:
         from malilla_env.batch import GameBatch
 
         games, plays = GameBatch.from_state(self.rules, np.array([row], STATE)), []
+        check_positions(self.rules, games.state)
         games.state["one_hand"] = True
         while not games.done[0]:
             if games.state["legal"][0, 0]:

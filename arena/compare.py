@@ -55,12 +55,11 @@ class Comparison:
     notes: list[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """What `evaluate.py --json` writes; keys that have nothing to tell are left out."""
+        """What `evaluate.py --json` writes; keys that have nothing to tell are left out, and what no run repeats."""
         optional = {"notes": self.notes} if self.notes else {}
         return {
             "results": [_result_dict(result, self.matches) for result in self.results],
             "ratings": [{"agent": name, "rating": r.mean, "ci95": r.ci} for name, r in self.ratings.items()],
-            "milliseconds": {name: round(pace, 6) for name, pace in self.paces.items()},
             "rules": self.rules.to_dict(),
             "seed": self.seed,
             "deals": self.deals,

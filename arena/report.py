@@ -41,7 +41,9 @@ def pace_help(comparison: Comparison) -> str:
 
 def title(comparison: Comparison) -> str:
     matches = f", {comparison.matches:,} of whole matches" if comparison.matches else ""
-    return f"{comparison.rules.name}: {comparison.deals:,} duplicate pairs of hands{matches}, seed {comparison.seed}"
+    early = "up to " if any(result.pairs < comparison.deals for result in comparison.results) else ""
+    hands = f"{early}{comparison.deals:,} duplicate pairs of hands"
+    return f"{comparison.rules.name}: {hands}{matches}, seed {comparison.seed}"
 
 
 def _columns(comparison: Comparison) -> list[str]:

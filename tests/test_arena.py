@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from arena.compare import Comparison, compare, pairs_to_play
 from arena.match import Meeting, meet, seatings
 from arena.player import Player, PlayError
 from arena.ratings import beating_cycle, notes, ratings
-from arena.report import html_text, json_text, show, write
+from arena.report import html_text, json_text, show, title, write
 from arena.stats import estimate
 from malilla_env import GameBatch, RuleSet, ruleset
 from malilla_env.cards import parse_card
@@ -180,6 +181,43 @@ def test_progress_is_told_to_the_end() -> None:
     compare({"a": chance, "b": chance, "c": chance}, MALILLA, 10, deals=10, matches=4, block=3, advance=told.append)
     assert sum(told) == pairs_to_play(3, 10, 4) == 42
     assert max(told) == 3
+
+
+def test_hands_end_early_at_a_width_or_a_time_and_never_by_what_they_say() -> None:
+    a, b, told = Highest(MALILLA), Chance(MALILLA), []
+    whole = played(a, b, MALILLA, pairs=400)
+    wide = compare({"a": a, "b": b}, MALILLA, 10, deals=400, block=16, half_width=2.0, advance=told.append)
+    result = wide.results[0]
+    assert 100 <= result.pairs == sum(told) < 400
+    low, high = result.margin.ci
+    assert high - low <= 4.0
+    assert np.isclose(result.margin.mean, whole.margins[: result.pairs].mean())
+    assert "up to 400 duplicate pairs" in title(wide)
+    assert compare({"a": a, "b": b}, MALILLA, 10, deals=400, block=16, minutes=1e-9).results[0].pairs == 4
+    narrow = compare({"a": a, "b": b}, MALILLA, 10, deals=120, half_width=1e-6)
+    assert narrow.results[0].pairs == 120
+    assert "up to" not in title(narrow)
+    for limit in ({"half_width": -1.0}, {"minutes": float("nan")}):
+        with pytest.raises(ValueError, match="must be above 0, or 0 for no limit"):
+            compare({"a": a, "b": b}, MALILLA, 10, deals=10, **limit)
+
+
+def test_ratings_of_meetings_that_ended_at_different_numbers_take_the_shortest() -> None:
+    players = {"a": Highest(MALILLA), "b": Chance(MALILLA), "c": Highest(MALILLA)}
+    comparison = compare(players, MALILLA, 10, deals=300, block=32, half_width=0.5)
+    assert len({result.pairs for result in comparison.results}) > 1
+    assert comparison.ratings["b"].low < comparison.ratings["b"].high
+
+
+def test_what_a_decision_took_is_told() -> None:
+    class Sleeper(Chance):
+        def act(self, views: np.ndarray, keys: np.ndarray) -> np.ndarray:
+            sleep(0.002)
+            return super().act(views, keys)
+
+    comparison = compare({"slow": Sleeper(MALILLA), "fast": Chance(MALILLA)}, MALILLA, 10, deals=4)
+    assert comparison.paces["slow"] > comparison.paces["fast"] > 0
+    assert f"slow {comparison.paces['slow']:.3g}, fast" in html_text(comparison, "command")
 
 
 # --- what players answer

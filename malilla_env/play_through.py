@@ -7,7 +7,7 @@ each trick with the winning card starred and the points after it, and the score.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,25 +41,25 @@ def play_through(record: Record) -> str:
     """The text, with a line feed at its end. RecordError if the record cannot have been played so."""
     rules = record.rules
     _, *hands, result = entries(record)
-    tables, last = _tables(record)
-    parts = [_title(record, tables[0][0])]
-    for hand, entry, rows in zip(record.hands, hands, tables, strict=True):
-        lines = [_opening(rules, entry, rows[0]), *_dealt(rules, hand, rows[0])]
+    all_rows, last = tables(record)
+    parts = [title(record, all_rows[0][0])]
+    for hand, entry, rows in zip(record.hands, hands, all_rows, strict=True):
+        lines = [opening(rules, entry, rows[0]), *dealt(rules, hand, rows[0])]
         if hand.plays:
-            lines += ["", *_played(rules, hand, entry, rows)]
-        parts.append("\n".join([*lines, _closing(rules, entry, rows)]))
+            lines += ["", *played(rules, hand, entry, rows)]
+        parts.append("\n".join([*lines, closing(rules, entry, rows)]))
     return "\n\n".join([*parts, f"{last}: {scores(result['score'])}"]) + "\n"
 
 
-def _tables(record: Record) -> tuple[list[Rows], str]:
+def tables(record: Record) -> tuple[list[Rows], str]:
     """The rows of each hand, and how the episode ended."""
-    tables: list[Rows] = [[] for _ in record.hands]
+    rows: list[Rows] = [[] for _ in record.hands]
     for moment in replay(record):
-        tables[moment.hand].append(moment.games.state[0].copy())
-    return tables, ending(moment.games)
+        rows[moment.hand].append(moment.games.state[0].copy())
+    return rows, ending(moment.games)
 
 
-def _title(record: Record, row: np.void) -> str:
+def title(record: Record, row: np.void) -> str:
     rules = record.rules
     sides = " against ".join(side(rules, team) for team in range(rules.num_teams))
     target = f", first to {rules.target}" if record.episode == "match" else ""
@@ -72,7 +72,7 @@ def _title(record: Record, row: np.void) -> str:
 
 
 # --- a deal
-def _opening(rules: RuleSet, entry: dict[str, Any], row: np.void) -> str:
+def opening(rules: RuleSet, entry: dict[str, Any], row: np.void) -> str:
     again = f", attempt {entry['attempt'] + 1}" if entry["attempt"] else ""
     text = f"hand {entry['hand'] + 1}{again}: {player(entry['dealer'])} deals"
     if row["turned_card"] == NONE:
@@ -81,7 +81,7 @@ def _opening(rules: RuleSet, entry: dict[str, Any], row: np.void) -> str:
     return f"{text} and turns up {display(rules, row['turned_card'])}, trump {suit_word(rules, row['trump'])}{bonus}"
 
 
-def _dealt(rules: RuleSet, hand: Hand, row: np.void) -> Iterator[str]:
+def dealt(rules: RuleSet, hand: Hand, row: np.void) -> Iterator[str]:
     """A line for each hand: of piles, each open card and the one under it."""
     under = _piles(rules, hand)
     for seat in range(rules.num_seats):
@@ -102,8 +102,14 @@ def _piles(rules: RuleSet, hand: Hand) -> dict[int, int]:
 
 
 # --- the play
-def _played(rules: RuleSet, hand: Hand, entry: dict[str, Any], rows: Rows) -> Iterator[str]:
-    """A line for each trick, and one for what was said before it."""
+def played(
+    rules: RuleSet, hand: Hand, entry: dict[str, Any], rows: Rows, notes: Sequence[str] = (), ends: Sequence[str] = ()
+) -> Iterator[str]:
+    """A line for each trick, and one for what was said before it.
+
+    Of `entry` only the points after the last play are read. `notes` follow the card of each ply, `ends` the points of
+    the trick that each ply ended.
+    """
     start, number = 0, 0
     for ply, (_, action) in enumerate(hand.plays):
         last = ply + 1 == len(hand.plays)
@@ -116,21 +122,25 @@ def _played(rules: RuleSet, hand: Hand, entry: dict[str, Any], rows: Rows) -> It
             number += 1
             points = entry["points"] if last else rows[ply + 1]["hand_points"][: rules.num_teams]
             after = "illegal" if illegal else scores(points) + _turned_up(rules, rows[ply], rows[ply + 1])
-            yield f"    {number:>2}  {_trick(rules, hand.plays[start : ply + 1], rows[ply], illegal)}  {after}"
+            cards = _trick(rules, hand.plays[start : ply + 1], rows[ply], illegal, notes[start:])
+            yield f"    {number:>2}  {cards}  {after}{ends[ply] if ends else ''}"
             start = ply + 1
         elif last:
             yield f"        {done_words(rules, list(hand.plays[start:]))}" + (", illegal" if illegal else "")
 
 
-def _trick(rules: RuleSet, plays: tuple[tuple[int, int], ...], row: np.void, illegal: bool) -> str:
+def _trick(
+    rules: RuleSet, plays: tuple[tuple[int, int], ...], row: np.void, illegal: bool, notes: Sequence[str]
+) -> str:
     """The cards of a trick in their order; `row` is the table before its last card."""
     seat, card = plays[-1]
     winner = seat if int(row["beating"]) >> card & 1 else row["best_seat"]
     width = max(len(display(rules, card)) for card in rules.deck) + 1
     words = []
-    for seat, card in plays:
+    for place, (seat, card) in enumerate(plays):
         star = "*" if seat == winner and not illegal else ""
-        words.append(f"{player(seat)} {display(rules, card) + star:<{width}}")
+        note = notes[place] if notes else ""
+        words.append(f"{player(seat)} {display(rules, card) + star:<{width}}{note}")
     return "   ".join(words)
 
 
@@ -144,7 +154,7 @@ def _turned_up(rules: RuleSet, before: np.void, after: np.void) -> str:
     return f"   turned up: {words}" if words else ""
 
 
-def _closing(rules: RuleSet, entry: dict[str, Any], rows: Rows) -> str:
+def closing(rules: RuleSet, entry: dict[str, Any], rows: Rows) -> str:
     """How the hand ended; `rows[-2]` is the table before its last action."""
     score = f"score {scores(entry['score'])}"
     if entry["end"] in CALLED_OFF:

@@ -19,7 +19,7 @@ from rich.console import Console
 from benchmarks.measure import Effort
 from benchmarks.report import measured, table, write_json
 
-BENCHMARKS = ("core", "games", "env", "memory", "startup")
+BENCHMARKS = ("core", "games", "env", "solver", "memory", "startup")
 
 
 def run(
@@ -27,21 +27,23 @@ def run(
     seconds: float = Effort.seconds,
     repeats: int = Effort.repeats,
     batch: int = Effort.batch,
+    deals: int = Effort.deals,
     json: Path | None = None,
 ) -> None:
     """Measure speed on one core beside peers.
 
     Args:
-        names: which of core, games, env, memory, startup; all of them unless named.
+        names: which of core, games, env, solver, memory, startup; all of them unless named.
         seconds: how long each contestant runs in a round.
         repeats: rounds; the table shows medians, and the lowest and highest.
         batch: games stepped together.
+        deals: deals that the solver solves, one after the other.
         json: a file to write every run to.
     """
     unknown = sorted(set(names) - set(BENCHMARKS))
     if unknown:
         raise SystemExit(f"unknown benchmark {', '.join(unknown)}: choose among {', '.join(BENCHMARKS)}")
-    effort = Effort(seconds, repeats, batch)
+    effort = Effort(seconds, repeats, batch, deals)
     console = Console()
     if not console.is_terminal:
         console = Console(width=120)  # a file has no width of its own

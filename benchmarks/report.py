@@ -32,7 +32,9 @@ def figure(value: float) -> str:
 
 
 def spread(values: list[float], unit: str) -> str:
-    """The median; below it the lowest and highest, where there are several."""
+    """The median; below it the lowest and highest, where there are several; a dash for no values."""
+    if not values:
+        return "-"
     middle = f"{figure(median(values))}{unit}"
     return middle if len(values) == 1 else f"{middle}\n[dim]{figure(min(values))} to {figure(max(values))}[/]"
 
@@ -71,7 +73,7 @@ def table(rows: list[Comparison], effort: Effort) -> Table:
     for row in rows:
         what = f"{row.name}\n[dim]{row.unit}[/]"
         made.add_row(
-            what, spread(row.ours, ""), row.peer_name, spread(row.peer, ""), spread(row.ratios, "x"), target(row)
+            what, spread(row.ours, ""), row.peer_name or "-", spread(row.peer, ""), spread(row.ratios, "x"), target(row)
         )
     return made
 

@@ -8,20 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import measure, report
+from benchmarks import measure, report, solver
+from malilla_env.solver import Solver
 
 ROOT = Path(__file__).parent.parent
-TINY = measure.Effort(seconds=0.001, repeats=1, batch=3)
+TINY = measure.Effort(seconds=0.001, repeats=1, batch=3, deals=2)
 
 
-@pytest.mark.parametrize("name", ["core", "games", "env", "memory"])
+@pytest.mark.parametrize("name", ["core", "games", "env", "solver", "memory"])
 def test_benchmark_gives_figures(name: str) -> None:
     rows = report.measured(name, TINY)
     assert rows
     for row in rows:
-        assert len(row.ours) == len(row.peer) == len(row.ratios) == 1
+        assert len(row.ours) == 1
+        assert len(row.peer) == len(row.ratios) == (row.peer_name != "")
         assert all(math.isfinite(value) and value > 0 for value in row.ours + row.peer + row.ratios)
     assert report.table(rows, TINY).row_count == len(rows)
+
+
+def test_the_solvers_peer_finds_the_same() -> None:
+    state = solver.positions(6, 4)
+    assert solver.plain_points(state) == Solver(solver.RULES, threads=1).points(state)[:, 0].tolist()
 
 
 @pytest.mark.slow  # compiles everything into an empty cache
@@ -38,14 +45,14 @@ def test_command_writes_every_run(tmp_path: Path) -> None:
     )
     assert "OpenSpiel spades" in run.stdout
     written = json.loads(out.read_text())
-    assert written["made_with"]["effort"] == {"seconds": 0.001, "repeats": 2, "batch": 3}
+    assert written["made_with"]["effort"] == {"seconds": 0.001, "repeats": 2, "batch": 3, "deals": 500}
     assert all(len(row["ours"]) == len(row["ratios"]) == 2 for row in written["results"])
 
 
 def test_command_refuses_an_unknown_benchmark() -> None:
     run = subprocess.run([sys.executable, "-m", "benchmarks", "cores"], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode != 0
-    assert "unknown benchmark cores: choose among core, games, env, memory, startup" in run.stderr
+    assert "unknown benchmark cores: choose among core, games, env, solver, memory, startup" in run.stderr
 
 
 def test_contestants_take_turns() -> None:

@@ -2,7 +2,7 @@
 plain alpha-beta search over the engine's own steps.
 
 The plain search has no table and tries the highest card first: a whole deal is beyond it. The two meet where both can
-play, with six and with five tricks left; what is said of whole deals stands alone. The solver's memory is reserved once,
+play, with six and with five tricks left; what is said of whole deals stands alone. Its memory is reserved once,
 and what it has tabled of one deal counts for nothing in the next.
 """
 

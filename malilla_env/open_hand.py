@@ -12,7 +12,7 @@ in one hand are one move. Neighbours that count differently differ by their poin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,8 +43,8 @@ NODE = np.dtype(
         ("need", "i2"),  # what side 0 is asked to take from here
         ("best", "i2"),
         ("gain", "i2"),  # that the card tried brings side 0 at once
-        ("card", "i2"),  # tried now; at the end, the one that decided
-        ("tabled", "i2"),  # the card that decided when the position was met before, or NONE
+        ("card", "i2"),  # tried now
+        ("tabled", "i2"),  # the best card so far: at first, of when the position was met before; or NONE
         ("untried", "i2"),
         ("key", "u8"),
     ],
@@ -69,6 +69,19 @@ FACTS = np.dtype(
     ],
     align=True,
 )
+
+
+class Desk(NamedTuple):
+    """The arrays that one search works in."""
+
+    facts: Array  # [1] of FACTS
+    nodes: Array  # [MAX_PLIES + 2] of NODE, one a ply; the last is room for a root
+    hands: Array  # uint64 [4]
+    canonical: Array  # uint16 [4, 2 ** ranks]: `fill_canonical`
+    table: Array  # uint64 [2 ** table_bits]: bounds by position
+    weights: Array  # int64 [4, 20]: `ordering.WEIGHTS`
+    order: Array  # int64 [(MAX_PLIES + 1) * WIDTH]: cards to be tried, by ply
+
 
 UNKNOWN = np.int64(-1)
 WIDTH = 16  # entries of the order that a ply has room for
@@ -97,12 +110,13 @@ scattered: Any = _pure_scattered if PURE else inline(_scattered)
 
 
 @jit
-def fill_canonical(hands: Array, rules: Row, facts: Row, canonical: Array) -> None:
+def fill_canonical(desk: Desk, rules: Row) -> None:
     """canonical[suit, cards out of it]: the cards with the same owners in the same order and the same points.
 
     Cards that count alike are moved down as far as the order of their owners allows: positions that differ only in
     which of equal neighbours are gone become the same.
     """
+    hands, facts, canonical = desk.hands, desk.facts[0], desk.canonical
     ranks = np.int64(rules["ranks"])
     owner = np.full(4 * ranks, NONE, np.int8)
     for seat in range(4):
@@ -124,14 +138,16 @@ def fill_canonical(hands: Array, rules: Row, facts: Row, canonical: Array) -> No
 
 @inline
 def moved_down(owner: Array, cards: Int, first: Int, ranks: Int, facts: Row) -> Int:
-    made, at, end = np.int64(0), np.int64(0), np.int64(0)
+    made: Int = 0
+    at: Int = 0
+    end: Int = 0
     for rank in range(ranks):
         if rank == end:
             at, end = rank, np.int64(facts["run_end"][first + rank])
         if cards >> rank & 1:
             while owner[first + at] != owner[first + rank]:
                 at += 1
-            made |= np.int64(1) << at
+            made |= 1 << at
             at += 1
     return made
 
@@ -189,7 +205,7 @@ def keep(node: Row, found: Int, facts: Row, table: Array) -> None:
     else:
         upper = min(upper, found)
     bounds = np.uint64(upper) << UPPER_AT | np.uint64(lower) << LOWER_AT
-    table[place] = tag_of(key, facts) << TAG_AT | np.uint64(node["card"]) << MOVE_AT | bounds | facts["age"]
+    table[place] = tag_of(key, facts) << TAG_AT | np.uint64(node["tabled"]) << MOVE_AT | bounds | facts["age"]
 
 
 # --- what needs no search
@@ -214,10 +230,11 @@ def decided(lower: Int, upper: Int, need: Int) -> Int:
 
 
 @inline
-def looked_up(node: Row, rules: Row, facts: Row, canonical: Array, table: Array) -> Int:
-    key = scattered(key_of(node["out"], node["locked"], node["seat"], rules, canonical), facts["key_bits"])
+def looked_up(node: Row, desk: Desk, rules: Row) -> Int:
+    facts = desk.facts[0]
+    key = scattered(key_of(node["out"], node["locked"], node["seat"], rules, desk.canonical), facts["key_bits"])
     node["key"] = key
-    entry = table[place_of(key, facts)]
+    entry = desk.table[place_of(key, facts)]
     if not is_of(entry, key, facts):
         return UNKNOWN
     node["tabled"] = np.int64((entry >> MOVE_AT) & MOVE)
@@ -240,19 +257,19 @@ def bounded(node: Row, hands: Array, rules: Row, facts: Row) -> Int:
 
 
 @inline
-def known(node: Row, hands: Array, rules: Row, facts: Row, canonical: Array, table: Array) -> Int:
+def known(node: Row, desk: Desk, rules: Row) -> Int:
     """What is known of the start of a trick before any card is tried; UNKNOWN if it must be searched."""
     found = decided(np.int64(0), np.int64(node["left"]), node["need"])
     if found != UNKNOWN:
         return found
-    tricks = popcount(hands[node["seat"]])
+    tricks = popcount(desk.hands[node["seat"]])
     if tricks == 1:
-        return last_trick(node, hands, rules)
+        return last_trick(node, desk.hands, rules)
     if tricks >= TABLED_TRICKS:
-        found = looked_up(node, rules, facts, canonical, table)
+        found = looked_up(node, desk, rules)
         if found != UNKNOWN:
             return found
-    return bounded(node, hands, rules, facts)
+    return bounded(node, desk.hands, rules, desk.facts[0])
 
 
 # --- trying cards
@@ -279,24 +296,15 @@ def in_play(node: Row, hands: Array) -> Word:
 
 
 @inline
-def open_node(
-    node: Row,
-    hands: Array,
-    rules: Row,
-    facts: Row,
-    canonical: Array,
-    table: Array,
-    weights: Array,
-    order: Array,
-    at: Int,
-) -> Int:
+def open_node(node: Row, desk: Desk, rules: Row, at: Int) -> Int:
     """The first card to try, the others waiting in `order` from `at` on; NONE if `best` is known without a trial."""
+    hands, weights, order = desk.hands, desk.weights, desk.order
     seat, hand, out = np.int64(node["seat"]), hands[node["seat"]], in_play(node, hands)
     cards = hand if node["size"] == 0 else legal_cards(node, rules, hand, seat)
-    cards = one_of_each(cards, out, facts["like_below"])
+    cards = one_of_each(cards, out, desk.facts[0]["like_below"])
     node["best"] = NONE if rules["team"][seat] == 0 else node["left"] + 1
     if node["size"] == 3:
-        cards = sifted(node, hands, cards, out & ~bit(node["best_card"]), rules, facts, canonical, table)
+        cards = sifted(node, desk, cards, out & ~bit(node["best_card"]), rules)
         if cards == ZERO:
             return NONE
     if cards & (cards - ONE) == ZERO:
@@ -319,14 +327,13 @@ def put_ahead(card: Int, order: Array, at: Int, count: Int) -> None:
 
 
 @inline
-def sifted(
-    node: Row, hands: Array, cards: Word, held: Word, rules: Row, facts: Row, canonical: Array, table: Array
-) -> Word:
+def sifted(node: Row, desk: Desk, cards: Word, held: Word, rules: Row) -> Word:
     """Of the cards that would end the trick, those that need a trial; `best` is what the others bring.
 
     None does if one of them leads to a position known to be good enough (Plaat et al. 1996, enhanced transposition
     cutoff).
     """
+    facts, hands = desk.facts[0], desk.hands
     first_side, rest = rules["team"][node["seat"]] == 0, cards
     tabled = popcount(hands[node["seat"]]) > TABLED_TRICKS
     while rest != ZERO:
@@ -342,8 +349,8 @@ def sifted(
             locked = node["locked"]
             if rules["protected"] == PROTECTED_PLAYED:
                 locked &= ~rules["suit_mask"][rules["suit"][card]]
-            key = scattered(key_of(held & ~bit(card), locked, winner, rules, canonical), facts["key_bits"])
-            entry = table[place_of(key, facts)]
+            key = scattered(key_of(held & ~bit(card), locked, winner, rules, desk.canonical), facts["key_bits"])
+            entry = desk.table[place_of(key, facts)]
             if is_of(entry, key, facts):
                 lower, upper = lower_of(entry), upper_of(entry)
         found = decided(lower, upper, need)
@@ -426,10 +433,12 @@ def take_back(node: Row, hands: Array, rules: Row, found: Int, order: Array, at:
     hands[node["seat"]] |= bit(node["card"])
     found += np.int64(node["gain"])
     if rules["team"][node["seat"]] == 0:
-        node["best"] = max(node["best"], found)
+        if found > node["best"]:
+            node["best"], node["tabled"] = found, node["card"]
         good = found >= node["need"]
     else:
-        node["best"] = min(node["best"], found)
+        if found < node["best"]:
+            node["best"], node["tabled"] = found, node["card"]
         good = found < node["need"]
     if not good and node["untried"] > 0:
         drop_alike(node, hands, found, rules, order, at)
@@ -437,20 +446,11 @@ def take_back(node: Row, hands: Array, rules: Row, found: Int, order: Array, at:
 
 
 @jit
-def search(
-    nodes: Array,
-    hands: Array,
-    rules: Row,
-    facts: Row,
-    canonical: Array,
-    table: Array,
-    weights: Array,
-    order: Array,
-    need: Int,
-) -> Int:
+def search(desk: Desk, rules: Row, need: Int) -> Int:
     """A bound on the value of nodes[0]: a lower one if it is `need` or more, else an upper one."""
-    nodes, hands, canonical = uncounted(nodes), uncounted(hands), uncounted(canonical)
-    table, weights, order = uncounted(table), uncounted(weights), uncounted(order)
+    nodes, hands, order = uncounted(desk.nodes), uncounted(desk.hands), uncounted(desk.order)
+    facts, canonical, table = uncounted(desk.facts), uncounted(desk.canonical), uncounted(desk.table)
+    desk = Desk(facts, nodes, hands, canonical, table, uncounted(desk.weights), order)
     nodes[0]["need"] = need
     ply, found, entered, card = 0, UNKNOWN, 0, 0
     while True:
@@ -458,15 +458,15 @@ def search(
         if found == UNKNOWN:
             entered += 1
             if node["size"] == 0:
-                found = known(node, hands, rules, facts, canonical, table)
+                found = known(node, desk, rules)
             if found == UNKNOWN:
-                card = open_node(node, hands, rules, facts, canonical, table, weights, order, at)
+                card = open_node(node, desk, rules, at)
                 if card == NONE:
                     found = np.int64(node["best"])
         elif take_back(node, hands, rules, found, order, at):
             found = np.int64(node["best"])
             if node["size"] == 0 and popcount(hands[node["seat"]]) >= TABLED_TRICKS:
-                keep(node, found, facts, table)
+                keep(node, found, facts[0], table)
         else:
             card, found = take_first(order, at, node["untried"]), UNKNOWN
             node["untried"] -= 1
@@ -474,15 +474,16 @@ def search(
             try_card(node, nodes[np.uint64(ply + 1)], hands, rules, card)
             ply += 1
         elif ply == 0:
-            facts["nodes"] += entered
+            facts[0]["nodes"] += entered
             return found
         else:
             ply -= 1
 
 
 @inline
-def first_card(node: Row, hands: Array, rules: Row, weights: Array, order: Array) -> Int:
+def first_card(node: Row, desk: Desk, rules: Row) -> Int:
     """The card that is looked at first where nothing is known."""
+    hands, weights, order = desk.hands, desk.weights, desk.order
     seat = node["seat"]
     if node["size"] == 0:
         return take_first(order, 0, order_leads(node, hands, hands[seat], rules, weights, order, 0))
@@ -491,11 +492,12 @@ def first_card(node: Row, hands: Array, rules: Row, weights: Array, order: Array
 
 
 @jit
-def guess(nodes: Array, hands: Array, rules: Row, weights: Array, order: Array) -> Int:
+def guess(desk: Desk, rules: Row) -> Int:
     """What side 0 takes from nodes[0] when everybody plays the card that is looked at first."""
+    nodes, hands = desk.nodes, desk.hands
     ply, points = 0, np.int64(0)
     while hands[nodes[ply]["seat"]] != ZERO:
-        card = first_card(nodes[ply], hands, rules, weights, order)
+        card = first_card(nodes[ply], desk, rules)
         try_card(nodes[ply], nodes[ply + 1], hands, rules, card)
         points += np.int64(nodes[ply]["gain"])
         ply += 1
@@ -506,24 +508,13 @@ def guess(nodes: Array, hands: Array, rules: Row, weights: Array, order: Array) 
 
 
 @jit
-def value(
-    nodes: Array,
-    hands: Array,
-    rules: Row,
-    facts: Row,
-    canonical: Array,
-    table: Array,
-    weights: Array,
-    order: Array,
-    near: Int,
-    step: Int,
-) -> Int:
+def value(desk: Desk, rules: Row, near: Int, step: Int) -> Int:
     """The value of nodes[0], looked for from `near` on, in steps that grow until it is passed and shrink again."""
-    lower, upper, need = np.int64(0), np.int64(nodes[0]["left"]), np.int64(near)
+    lower, upper, need = np.int64(0), np.int64(desk.nodes[0]["left"]), np.int64(near)
     passed_up, passed_down = False, False
     while lower < upper:
         need = min(max(need, lower + 1), upper)
-        found = search(nodes, hands, rules, facts, canonical, table, weights, order, need)
+        found = search(desk, rules, need)
         if found >= need:
             lower, passed_up = found, True
         else:

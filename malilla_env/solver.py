@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from malilla_env.compiled import Array, Row, jit, lowest
 from malilla_env.open_hand import (
+    AGES,
     BOUND,
     FACTS,
     MAX_LEVELS,
@@ -32,6 +33,7 @@ from malilla_env.open_hand import (
     NODE,
     TAG_BITS,
     WIDTH,
+    Desk,
     fill_canonical,
     guess,
     one_of_each,
@@ -45,20 +47,21 @@ from malilla_env.tricks import legal_cards
 
 KEY_BITS = 6  # of a position's key, besides one for each card: who leads, which malillas are locked
 SHORT_TRICKS = 7  # with so many tricks left or fewer a small table is large enough, and quicker
-SHORT_BITS = 16
+SHORT_BITS, LONG_BITS = 16, 19  # entries of the tables, as powers of two
+NO_GAME = -2  # a trump that no position has: what is on a new desk is of no deal
 FIRST_STEP, NEXT_STEP = 2, 1  # how far beyond a first guess is asked next; and beyond what another card brought
 BLOCK = 4  # positions that a thread takes at a time
 
 
 # --- one position after the other, compiled
 @jit
-def enter(row: Row, rules: Row, facts: Row, nodes: Array, hands: Array, canonical: Array, table: Array) -> None:
+def enter(row: Row, desk: Desk, rules: Row) -> None:
     """The position of a STATE row becomes nodes[0]; what is tabled stays if it is of the same deal."""
-    node, known = nodes[0], True
+    node, hands, known = desk.nodes[0], desk.hands, True
     out, points = row["trick_cards"], np.int64(rules["total_points"])
     for seat in range(4):
         hands[seat] = row["hands"][seat]
-        known = known and hands[seat] & ~facts["owners"][seat] == ZERO
+        known = known and hands[seat] & ~desk.facts[0]["owners"][seat] == ZERO
         out |= hands[seat]
     for team in range(2):
         points -= np.int64(row["hand_points"][team])
@@ -71,105 +74,66 @@ def enter(row: Row, rules: Row, facts: Row, nodes: Array, hands: Array, canonica
     node["tabled"] = NONE
     if not known or node["trump"] != row["trump"]:
         node["trump"] = row["trump"]
-        renew(hands, rules, facts, canonical, table)
+        renew(desk, rules)
 
 
 @jit
-def renew(hands: Array, rules: Row, facts: Row, canonical: Array, table: Array) -> None:
+def renew(desk: Desk, rules: Row) -> None:
     """Another deal: what is tabled grows old; after fifteen deals the ages begin anew, and the table is emptied."""
+    facts = desk.facts[0]
     for seat in range(4):
-        facts["owners"][seat] = hands[seat]
-    fill_canonical(hands, rules, facts, canonical)
-    if facts["age"] == 15:
-        table[:] = ZERO
+        facts["owners"][seat] = desk.hands[seat]
+    fill_canonical(desk, rules)
+    if facts["age"] == AGES:
+        desk.table[:] = ZERO
         facts["age"] = ZERO
     facts["age"] += ONE
 
 
 @jit
-def value_cards(
-    rules: Row,
-    facts: Row,
-    nodes: Array,
-    hands: Array,
-    canonical: Array,
-    table: Array,
-    weights: Array,
-    order: Array,
-    values: Array,
-) -> None:
+def value_cards(desk: Desk, rules: Row, values: Array) -> None:
     """values[card] = what the side on turn takes from nodes[0] after each legal card."""
-    root, seat = nodes[0], np.int64(nodes[0]["seat"])
-    first_side, left = rules["team"][seat] == 0, np.int64(root["left"])
-    saved, legal = nodes[MAX_PLIES + 1 :], hands[seat]
-    if root["size"] > 0:
-        legal = legal_cards(root, rules, hands[seat], seat)
-    searched, found, tried = one_of_each(legal, root["out"], facts["like_below"]), np.int64(0), False
-    saved[0] = root
+    nodes, hands, root = desk.nodes, desk.hands, desk.nodes[MAX_PLIES + 1 :]
+    root[0] = nodes[0]
+    seat, left = np.int64(root[0]["seat"]), np.int64(root[0]["left"])
+    legal = hands[seat] if root[0]["size"] == 0 else legal_cards(root[0], rules, hands[seat], seat)
+    searched, found, step = one_of_each(legal, root[0]["out"], desk.facts[0]["like_below"]), np.int64(0), FIRST_STEP
     while legal != ZERO:
         card = lowest(legal)
         legal &= legal - ONE
         if searched & bit(card) != ZERO:  # the others are worth what the last one searched is
-            try_card(saved[0], nodes[0], hands, rules, card)
-            near = found - saved[0]["gain"]
-            if not tried:
-                near = guess(nodes, hands, rules, weights, order)
-            step = NEXT_STEP if tried else FIRST_STEP
-            found = value(nodes, hands, rules, facts, canonical, table, weights, order, near, step)
-            found += np.int64(saved[0]["gain"])
+            try_card(root[0], nodes[0], hands, rules, card)
+            gain = np.int64(root[0]["gain"])
+            near = guess(desk, rules) if step == FIRST_STEP else found - gain
+            found = value(desk, rules, near, step) + gain
             hands[seat] |= bit(card)
-            tried = True
-        values[card] = found if first_side else left - found
-    nodes[0] = saved[0]
+            step = NEXT_STEP
+        values[card] = found if rules["team"][seat] == 0 else left - found
+    nodes[0] = root[0]
 
 
 @jit
-def solve_rows(
-    state: Array,
-    table_row: Array,
-    facts: Array,
-    nodes: Array,
-    hands: Array,
-    canonical: Array,
-    table: Array,
-    weights: Array,
-    order: Array,
-    values: Array,
-    points: Array,
-) -> None:
+def solve_rows(state: Array, table: Array, desk: Desk, values: Array, points: Array) -> None:
     """values [B, cards] where it has a width, else points [B, 2]; what is over stays as it is."""
-    rules = table_row[0]
+    rules = table[0]
     for lane in range(len(state)):
         if state[lane]["phase"] == OVER:
             continue
-        enter(state[lane], rules, facts[0], nodes, hands, canonical, table)
+        enter(state[lane], desk, rules)
         if values.shape[1] > 0:
-            value_cards(rules, facts[0], nodes, hands, canonical, table, weights, order, values[lane])
+            value_cards(desk, rules, values[lane])
         else:
-            near = guess(nodes, hands, rules, weights, order)
-            found = value(nodes, hands, rules, facts[0], canonical, table, weights, order, near, FIRST_STEP)
-            points[lane, 0], points[lane, 1] = found, nodes[0]["left"] - found
+            found = value(desk, rules, guess(desk, rules), FIRST_STEP)
+            points[lane, 0], points[lane, 1] = found, desk.nodes[0]["left"] - found
 
 
-class Workspace:
+def new_desk(rules: RuleSet, table_bits: int, weights: NDArray[np.int64]) -> Desk:
     """The arrays that one thread searches in."""
-
-    def __init__(self, rules: RuleSet, table_bits: int, weights: NDArray[np.int64]) -> None:
-        self.rules, self.weights = rules, weights
-        self.facts = facts_of(rules, table_bits)
-        self.nodes = np.zeros(MAX_PLIES + 2, NODE)  # the last is room for the root
-        self.nodes[0]["trump"] = -2  # of no game
-        self.hands = np.zeros(4, np.uint64)
-        self.canonical = np.zeros((4, 1 << rules.ranks), np.uint16)
-        self.table = np.zeros(1 << int(self.facts["table_bits"][0]), np.uint64)
-        self.order = np.zeros((MAX_PLIES + 1) * WIDTH, np.int64)
-
-    def solve(self, state: NDArray[np.void], values: NDArray[np.int16], points: NDArray[np.int16]) -> int:
-        """Solve some rows; the number of nodes searched."""
-        before = int(self.facts["nodes"][0])
-        tabled = (self.facts, self.nodes, self.hands, self.canonical, self.table)
-        solve_rows(state, self.rules.table, *tabled, self.weights, self.order, values, points)
-        return int(self.facts["nodes"][0]) - before
+    facts, nodes = facts_of(rules, table_bits), np.zeros(MAX_PLIES + 2, NODE)
+    nodes[0]["trump"] = NO_GAME
+    table = np.zeros(1 << int(facts["table_bits"][0]), np.uint64)
+    canonical, order = np.zeros((4, 1 << rules.ranks), np.uint16), np.zeros((MAX_PLIES + 1) * WIDTH, np.int64)
+    return Desk(facts, nodes, np.zeros(4, np.uint64), canonical, table, weights, order)
 
 
 def facts_of(rules: RuleSet, table_bits: int) -> NDArray[np.void]:
@@ -203,12 +167,8 @@ class Solver:
         if threads is not None and (not isinstance(threads, int) or threads < 1):
             raise ValueError(f"threads {threads!r} must be a whole number of 1 or more")
         self.rules, self.threads, self.nodes = rules, threads or len(os.sched_getaffinity(0)), 0
-        long_bits = 19 if rules.num_cards <= 40 else 20
-        self._spaces: dict[bool, SimpleQueue[Workspace]] = {short: SimpleQueue() for short in (True, False)}
-        self._make = {
-            short: lambda bits=bits: Workspace(rules, bits, weights)
-            for short, bits in ((True, SHORT_BITS), (False, long_bits))
-        }
+        self.weights = weights
+        self._desks: dict[int, SimpleQueue[Desk]] = {bits: SimpleQueue() for bits in (SHORT_BITS, LONG_BITS)}
 
     def values(
         self, state: NDArray[np.void], advance: Callable[[int], None] = lambda positions: None
@@ -260,7 +220,7 @@ class Solver:
 
         def solve(start: int) -> tuple[int, int]:
             part = slice(start, start + BLOCK)
-            return len(rows[part]), self._in_workspace(rows[part], values[part], points[part])
+            return len(rows[part]), self._at_a_desk(rows[part], values[part], points[part])
 
         starts = range(0, len(rows), BLOCK)
         if self.threads == 1 or len(starts) == 1:
@@ -275,17 +235,18 @@ class Solver:
         self.nodes += nodes
         advance(positions)
 
-    def _in_workspace(self, state: NDArray[np.void], values: NDArray[np.int16], points: NDArray[np.int16]) -> int:
-        """Solve rows in a workspace that no other thread uses now."""
-        short = bool(np.bitwise_count(state["hands"]).max() <= SHORT_TRICKS)
+    def _at_a_desk(self, state: NDArray[np.void], values: NDArray[np.int16], points: NDArray[np.int16]) -> int:
+        """Solve rows at a desk that no other thread uses now; the number of nodes searched."""
+        short = np.bitwise_count(state["hands"]).max() <= SHORT_TRICKS
+        bits = SHORT_BITS if short else LONG_BITS
         try:
-            space = self._spaces[short].get_nowait()
+            desk = self._desks[bits].get_nowait()
         except Empty:
-            space = self._make[short]()
-        try:
-            return space.solve(state, values, points)
-        finally:
-            self._spaces[short].put(space)
+            desk = new_desk(self.rules, bits, self.weights)
+        desk.facts["nodes"] = 0
+        solve_rows(state, self.rules.table, desk, values, points)
+        self._desks[bits].put(desk)
+        return int(desk.facts["nodes"][0])
 
 
 def check_rules(rules: RuleSet) -> None:

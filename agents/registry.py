@@ -35,15 +35,15 @@ CHECKPOINT = "agents.neural:NeuralPlayer.load"  # these two take a path and the 
 EXPORTED = "malilla_env.policy:OnnxPlayer"
 
 CHOICES = (
-    "random, heuristic, pimc:worlds=30, ismcts:iterations=1000, oracle (sees all hands), the path of a checkpoint folder, the path of an .onnx file, or module:factory for a player "
-    "of your own"
+    "random, heuristic, pimc:worlds=30, ismcts:iterations=1000, oracle (sees all hands), the path of a checkpoint "
+    "folder, the path of an .onnx file, or module:factory for a player of your own"
 )
 
 
 def make(spec: str, rules: RuleSet) -> Agent:
     """The player of a spec: one of NAMED, a checkpoint folder, a file ``*.onnx``, or ``module:factory``.
 
-    Named players take options as ``name:key=value,key=value`` (`pimc:worlds=30,tricks=7`); a factory is called with the rules.
+    Named players take options as ``name:key=value,key=value``; a factory is called with the rules.
     ValueError: no such player, an option it does not take, or a player that cannot be loaded; the spec is named.
     """
     name, _, options = spec.partition(":")

@@ -63,7 +63,8 @@ def meet(
 
     At most ``block`` pairs are played at a time, fewer where players are slow; that bounds the memory and changes no
     result. ``advance`` is told how many pairs each block has finished; ``enough``, asked about the margins so far
-    after each block, may end the meeting early. ValueError for a number that makes no sense, PlayError for a player that fails.
+    after each block, may end the meeting early. ValueError for a number that makes no sense, PlayError for a player
+    that fails.
     """
     if pairs < 1 or block < 1:
         raise ValueError(f"{pairs} pairs in blocks of {block}: both must be 1 or more")

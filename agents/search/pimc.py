@@ -164,7 +164,7 @@ class PIMCPlayer(OpenPlayer):
         return worth
 
     def _sum(self, views: NDArray[np.void], keys: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
-        """float64 [B, cards]: the weighted mean over `count` worlds of each View; worlds drawn twice are solved once."""
+        """float64 [B, cards]: the weighted mean over `count` worlds of each View; one drawn twice is solved once."""
         deals = sample(self.rules, views, keys, count)  # [B, K]
         weights = self._weights(views, deals)
         lanes = np.repeat(np.arange(len(views)), count)

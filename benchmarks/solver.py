@@ -2,8 +2,8 @@
 plain alpha-beta search over the engine's own steps.
 
 The plain search has no table and tries the highest card first: a whole deal is beyond it. The two meet where both can
-play, with six and with five tricks left; what is said of whole deals stands alone. Its memory is reserved once,
-and what it has tabled of one deal counts for nothing in the next.
+play, with six and with five tricks left; what is said of whole deals stands alone. Memory is reserved once, and what
+lies in the solver's table of one deal counts for nothing in the next.
 """
 
 from __future__ import annotations

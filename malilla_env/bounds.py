@@ -131,12 +131,15 @@ def sure_leads(hands: Array, leader: Int, seat: Int, trumps: Word, rules: Row) -
 
 
 @inline
-def sure_of_leaders(hands: Array, leader: Int, trumps: Word, rules: Row, facts: Row) -> Int:
-    """Points that the side on lead is sure of."""
+def sure_of_leaders(hands: Array, leader: Int, enough: Int, trumps: Word, rules: Row, facts: Row) -> Int:
+    """Points that the side on lead is sure of, the most that is found or the first that is `enough`."""
     partner = (leader + 2) & 3
-    by_trumps = max(sure_trumps(hands, leader, trumps, rules, facts), sure_trumps(hands, partner, trumps, rules, facts))
-    by_leads = max(sure_leads(hands, leader, leader, trumps, rules), sure_leads(hands, leader, partner, trumps, rules))
-    return max(by_trumps, by_leads)
+    sure = max(sure_trumps(hands, leader, trumps, rules, facts), sure_trumps(hands, partner, trumps, rules, facts))
+    if sure < enough:
+        sure = max(sure, sure_leads(hands, leader, leader, trumps, rules))
+    if sure < enough:
+        sure = max(sure, sure_leads(hands, leader, partner, trumps, rules))
+    return sure
 
 
 @inline

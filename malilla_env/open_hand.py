@@ -153,16 +153,35 @@ def moved_down(owner: Array, cards: Int, first: Int, ranks: Int, facts: Row) -> 
 
 
 @inline
+def suit_key(out: Word, suit: Int, rules: Row, canonical: Array) -> Word:
+    """A suit's part of `key_of`."""
+    ranks = np.uint64(rules["ranks"])
+    shift = np.uint64(suit) * ranks
+    return np.uint64(canonical[np.uint64(suit), (out >> shift) & ((ONE << ranks) - ONE)]) << shift
+
+
+@inline
+def rest_key(out: Word, locked: Word, seat: Int, rules: Row) -> Word:
+    """What `key_of` tells besides the cards: who leads, which malillas that are out are locked."""
+    ranks, held = np.uint64(rules["ranks"]), locked & out
+    key, top = np.uint64(seat) << (FOUR * ranks), ZERO
+    if held != ZERO:
+        for suit in range(4):
+            top += ranks
+            key |= ((held >> (top - ONE)) & ONE) << (FOUR * ranks + TWO + np.uint64(suit))
+    return key
+
+
+@inline
+def cards_key(out: Word, rules: Row, canonical: Array) -> Word:
+    key = suit_key(out, 0, rules, canonical) | suit_key(out, 1, rules, canonical)
+    return key | suit_key(out, 2, rules, canonical) | suit_key(out, 3, rules, canonical)
+
+
+@inline
 def key_of(out: Word, locked: Word, seat: Int, rules: Row, canonical: Array) -> Word:
     """All that the rest of a hand depends on at the start of a trick, as a number."""
-    ranks = np.uint64(rules["ranks"])
-    low = (ONE << ranks) - ONE
-    key, shift, held = ZERO, ZERO, locked & out
-    for suit in range(4):
-        key |= np.uint64(canonical[np.uint64(suit), (out >> shift) & low]) << shift
-        shift += ranks
-        key |= ((held >> (shift - ONE)) & ONE) << (FOUR * ranks + TWO + np.uint64(suit))
-    return key | np.uint64(seat) << (FOUR * ranks)
+    return cards_key(out, rules, canonical) | rest_key(out, locked, seat, rules)
 
 
 @inline
@@ -243,17 +262,17 @@ def looked_up(node: Row, desk: Desk, rules: Row) -> Int:
 
 @inline
 def bounded(node: Row, hands: Array, rules: Row, facts: Row) -> Int:
-    """What the sure tricks of both sides say; they are counted as if low cards were cheap ones."""
-    if not facts["rising"]:
-        return UNKNOWN
+    """What the sure tricks of both sides say."""
     leader, trumps = np.int64(node["seat"]), rules["suit_mask"][node["trump"]]
     need, left, leads = np.int64(node["need"]), np.int64(node["left"]), rules["team"][node["seat"]] == 0
-    sure = sure_of_leaders(hands, leader, trumps, rules, facts)
-    found = decided(sure, left, need) if leads else decided(np.int64(0), left - sure, need)
-    if found != UNKNOWN:
-        return found
+    mine, theirs = (need, left - need + 1) if leads else (left - need + 1, need)  # what would decide
+    sure = sure_of_leaders(hands, leader, mine, trumps, rules, facts)
+    if sure >= mine:
+        return sure if leads else left - sure
     sure = sure_of_others(hands, leader, trumps, rules, facts)
-    return decided(np.int64(0), left - sure, need) if leads else decided(sure, left, need)
+    if sure >= theirs:
+        return left - sure if leads else sure
+    return UNKNOWN
 
 
 @inline
@@ -336,6 +355,7 @@ def sifted(node: Row, desk: Desk, cards: Word, held: Word, rules: Row) -> Word:
     facts, hands = desk.facts[0], desk.hands
     first_side, rest = rules["team"][node["seat"]] == 0, cards
     tabled = popcount(hands[node["seat"]]) > TABLED_TRICKS
+    whole = cards_key(held, rules, desk.canonical)
     while rest != ZERO:
         card = lowest(rest)
         rest &= rest - ONE
@@ -349,7 +369,9 @@ def sifted(node: Row, desk: Desk, cards: Word, held: Word, rules: Row) -> Word:
             locked = node["locked"]
             if rules["protected"] == PROTECTED_PLAYED:
                 locked &= ~rules["suit_mask"][rules["suit"][card]]
-            key = scattered(key_of(held & ~bit(card), locked, winner, rules, desk.canonical), facts["key_bits"])
+            suit, out = np.int64(rules["suit"][card]), held & ~bit(card)
+            key = whole & ~rules["suit_mask"][suit] | suit_key(out, suit, rules, desk.canonical)
+            key = scattered(key | rest_key(out, locked, winner, rules), facts["key_bits"])
             entry = desk.table[place_of(key, facts)]
             if is_of(entry, key, facts):
                 lower, upper = lower_of(entry), upper_of(entry)

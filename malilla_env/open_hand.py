@@ -262,7 +262,9 @@ def looked_up(node: Row, desk: Desk, rules: Row) -> Int:
 
 @inline
 def bounded(node: Row, hands: Array, rules: Row, facts: Row) -> Int:
-    """What the sure tricks of both sides say."""
+    """What the sure tricks of both sides say; they are counted as if low cards were cheap ones."""
+    if not facts["rising"]:
+        return UNKNOWN
     leader, trumps = np.int64(node["seat"]), rules["suit_mask"][node["trump"]]
     need, left, leads = np.int64(node["need"]), np.int64(node["left"]), rules["team"][node["seat"]] == 0
     mine, theirs = (need, left - need + 1) if leads else (left - need + 1, need)  # what would decide

@@ -30,8 +30,8 @@ test: setup ## the tests, without the slow ones
 test-all: setup ## every test
 	$(PYTEST) -n 2 -m ""
 
-test-plain: setup ## the tests of rules and encoder again, the compiled code running as plain Python
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -n 2 tests/rules tests/test_compiled.py tests/test_observation.py
+test-plain: setup ## the tests of rules, encoder and solver again, the compiled code running as plain Python
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -n 2 tests/rules tests/test_compiled.py tests/test_observation.py tests/test_solver.py
 
 check: setup ## style and types; changes nothing
 	$(RUN) -m ruff check .

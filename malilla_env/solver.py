@@ -164,9 +164,9 @@ class Solver:
 
     def __init__(self, rules: RuleSet, threads: int | None = None, weights: NDArray[np.int64] = WEIGHTS) -> None:
         check_rules(rules)
-        if threads is not None and (not isinstance(threads, int) or threads < 1):
+        if threads is not None and (type(threads) is not int or threads < 1):
             raise ValueError(f"threads {threads!r} must be a whole number of 1 or more")
-        self.rules, self.threads, self.nodes = rules, threads or len(os.sched_getaffinity(0)), 0
+        self.rules, self.threads, self.nodes = rules, threads or num_cores(), 0
         self.weights = weights
         self._desks: dict[int, SimpleQueue[Desk]] = {bits: SimpleQueue() for bits in (SHORT_BITS, LONG_BITS)}
 
@@ -177,7 +177,8 @@ class Solver:
 
         ``state``: STATE [B], as `GameBatch.state`. The cards on the table count with what is to come. Where nothing was
         led yet and something may still be asked or said, the leader is taken to lead. ``advance`` is told of positions
-        as they are solved. ValueError: no such array, or a position whose trump is not named yet.
+        as they are solved. ValueError: no such array, a position whose trump is not named yet, or hands that are none
+        of this rule set.
         """
         values = np.full((len(state), 4 * self.rules.ranks), NONE, np.int16)
         self._solve(state, values, np.zeros((len(state), 2), np.int16), advance)
@@ -228,8 +229,11 @@ class Solver:
                 self._note(*solve(start), advance)
             return
         with ThreadPoolExecutor(self.threads) as threads:
-            for done in as_completed([threads.submit(solve, start) for start in starts]):
-                self._note(*done.result(), advance)
+            try:
+                for done in as_completed([threads.submit(solve, start) for start in starts]):
+                    self._note(*done.result(), advance)
+            finally:  # after Ctrl-C or an error nobody waits for the others
+                threads.shutdown(cancel_futures=True)
 
     def _note(self, positions: int, nodes: int, advance: Callable[[int], None]) -> None:
         self.nodes += nodes
@@ -247,6 +251,11 @@ class Solver:
         solve_rows(state, self.rules.table, desk, values, points)
         self._desks[bits].put(desk)
         return int(desk.facts["nodes"][0])
+
+
+def num_cores() -> int:
+    """Of the machine, those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_rules(rules: RuleSet) -> None:
@@ -269,6 +278,12 @@ def check_positions(rules: RuleSet, state: Any) -> None:
         unnamed = np.flatnonzero((state["phase"] != OVER) & (state["trump"] == NONE))
         if len(unnamed):
             raise ValueError(f"position {unnamed[0]} has no trump yet: name it before the hand is solved")
+    strange = (state["hands"] & ~rules.table["deck_mask"][0] != ZERO).any(axis=1)
+    to_play = (np.arange(4) - state["leader"][:, None]) % 4 >= state["trick_size"][:, None]
+    sizes = np.bitwise_count(state["hands"]) + ~to_play
+    wrong = np.flatnonzero((state["phase"] != OVER) & (strange | (sizes != sizes[:, :1]).any(axis=1)))
+    if len(wrong):
+        raise ValueError(f"position {wrong[0]} is none of {rules.name}: its hands are not of that deck, or not as long")
 
 
 if __name__ == "__main__":

@@ -283,7 +283,7 @@ def check_positions(rules: RuleSet, state: Any) -> None:
     sizes = np.bitwise_count(state["hands"]) + ~to_play
     wrong = np.flatnonzero((state["phase"] != OVER) & (strange | (sizes != sizes[:, :1]).any(axis=1)))
     if len(wrong):
-        raise ValueError(f"position {wrong[0]} is none of {rules.name}: its hands are not of that deck, or not as long")
+        raise ValueError(f"position {wrong[0]} is none of {rules.name}: its hands are not of that deck or not level")
 
 
 if __name__ == "__main__":

@@ -198,6 +198,7 @@ def test_a_time_is_kept_with_a_legal_card() -> None:
         ("pimc:milliseconds=-5", "milliseconds=-5"),
         ("pimc:threads=0", "threads 0"),
         ("pimc:before=nobody", "unknown player 'nobody'"),
+        ("pimc:before=oracle", "before=oracle sees all hands"),
         ("pimc:worlds=many", "worlds must be int"),
         ("oracle:worlds=3", "'worlds=3' is not an option"),
     ],

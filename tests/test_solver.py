@@ -431,6 +431,38 @@ def test_states_are_arrays_of_state():
             Solver(MALILLA).points(wrong)
 
 
+def test_positions_are_of_the_rule_set():
+    """The search would run beyond its arrays, or for ever, in hands that are not as long as each other."""
+    for cards in (4, 5, 6, 7):
+        nueve = with_cards_left(ruleset("malilla-nueve"), cards, 20, seed=63)
+        with pytest.raises(ValueError, match=r"position [0-9]+ is none of manille: its hands"):
+            Solver(MANILLE).values(nueve)
+    state = with_cards_left(MALILLA, 7, 2, seed=64)
+    state["hands"][1, state["seat"][1]] = 0
+    with pytest.raises(ValueError, match="position 1 is none of malilla: its hands"):
+        Solver(MALILLA).points(state)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_ends_the_work_at_once(threads):
+    """So does Ctrl-C: what no thread has begun is left undone, and the solver can be asked again."""
+    state, solver, begun = with_cards_left(MALILLA, 8, 400, seed=65), Solver(MALILLA, threads=threads), []
+    solve_block = solver._at_a_desk
+
+    def counted(*block: State) -> int:
+        begun.append(1)
+        return solve_block(*block)
+
+    def stop(positions: int) -> None:
+        raise KeyboardInterrupt
+
+    solver._at_a_desk = counted
+    with pytest.raises(KeyboardInterrupt):
+        solver.values(np.repeat(state, 10), stop)
+    assert len(begun) < 1000  # blocks of four positions
+    np.testing.assert_array_equal(solver.values(state), solve(MALILLA, state))
+
+
 # --- 1.3, 2.7: positions that a person can solve
 def small(hands: list[str], **options: object) -> tuple[RuleSet, State]:
     """A deal of 12 cards, 2 A 7 worth 0, 4 and 5 in four suits; seat 3 deals, and its last card is turned up."""

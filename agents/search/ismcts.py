@@ -12,7 +12,6 @@ is another deal, worth about the same to every side. The score of the match is n
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
@@ -29,6 +28,7 @@ from malilla_env.compiled import Array, Bool, Int, Row, Word, inline, jit, mix, 
 from malilla_env.engine import nth_legal, num_legal, step
 from malilla_env.heuristic import ODDS
 from malilla_env.scoring import TRUMP_BID
+from malilla_env.solver import num_cores
 from malilla_env.state import NONE, STATE, ZERO, bit
 from malilla_env.table import MAX_PLAYS, MAX_SEATS
 from malilla_env.view import VIEW
@@ -168,11 +168,6 @@ def forced_actions(rules: RuleSet, views: NDArray[np.void]) -> NDArray[np.int64]
     actions = np.empty(len(views), np.int64)
     _forced(views, rules.table, actions)
     return actions
-
-
-def num_cores() -> int:
-    """Of the machine, those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class ISMCTSPlayer:

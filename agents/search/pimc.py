@@ -131,6 +131,8 @@ class PIMCPlayer(OpenPlayer):
             if value is not None and (type(value) is not int or not 1 <= value <= most):
                 raise ValueError(f"pimc: {option}={value!r} must be a whole number, 1 to {most} in {rules.name}")
         self.before = _player(before, rules)
+        if getattr(self.before, "sees_all", False):
+            raise ValueError(f"pimc: before={before} sees all hands, and pimc is shown none: choose another player")
         self.policy = _policy(weights, rules) if weights else None
         given = {"worlds": worlds, "tricks": tricks, "before": before if before != "heuristic" else None}
         given |= {"weights": weights or None, "milliseconds": milliseconds}

@@ -86,11 +86,10 @@ def positions(count: int, tricks: int) -> NDArray[np.void]:
 
 
 def pieces(search: Callable[[NDArray[np.void]], object], state: NDArray[np.void]) -> Work:
-    """All positions once, one after the other."""
+    """All positions once, in one batch."""
 
     def work() -> int:
-        for lane in range(len(state)):
-            search(state[lane : lane + 1])
+        search(state)
         return len(state)
 
     return work

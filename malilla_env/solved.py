@@ -245,6 +245,9 @@ def main(arguments: list[str] | None = None) -> None:
         for text in texts(sys.argv[1:] if arguments is None else arguments):
             print(f"{between}{text}", flush=True)
             between = "\n"
+    except BrokenPipeError:  # whoever reads has seen enough
+        sys.stderr.close()
+        sys.exit(0)
     except (OSError, ValueError) as error:
         print(f"solver: {error}", file=sys.stderr)
         sys.exit(2)

@@ -50,7 +50,7 @@ SHORT_TRICKS = 7  # with so many tricks left or fewer a small table is large eno
 SHORT_BITS, LONG_BITS = 16, 19  # entries of the tables, as powers of two
 NO_GAME = -2  # a trump that no position has: what is on a new desk is of no deal
 FIRST_STEP, NEXT_STEP = 2, 1  # how far beyond a first guess is asked next; and beyond what another card brought
-BLOCK = 4  # positions that a thread takes at a time
+BLOCK, SHORT_BLOCK = 4, 64  # positions that a thread takes at a time; to call it takes as long as to solve a short one
 
 
 # --- one position after the other, compiled
@@ -217,13 +217,13 @@ class Solver:
         advance: Callable[[int], None],
     ) -> None:
         check_positions(self.rules, state)
-        rows = np.ascontiguousarray(state)
+        rows, block = np.ascontiguousarray(state), SHORT_BLOCK if is_short(state) else BLOCK
 
         def solve(start: int) -> tuple[int, int]:
-            part = slice(start, start + BLOCK)
+            part = slice(start, start + block)
             return len(rows[part]), self._at_a_desk(rows[part], values[part], points[part])
 
-        starts = range(0, len(rows), BLOCK)
+        starts = range(0, len(rows), block)
         if self.threads == 1 or len(starts) == 1:
             for start in starts:
                 self._note(*solve(start), advance)
@@ -241,8 +241,7 @@ class Solver:
 
     def _at_a_desk(self, state: NDArray[np.void], values: NDArray[np.int16], points: NDArray[np.int16]) -> int:
         """Solve rows at a desk that no other thread uses now; the number of nodes searched."""
-        short = np.bitwise_count(state["hands"]).max() <= SHORT_TRICKS
-        bits = SHORT_BITS if short else LONG_BITS
+        bits = SHORT_BITS if is_short(state) else LONG_BITS
         try:
             desk = self._desks[bits].get_nowait()
         except Empty:
@@ -256,6 +255,11 @@ class Solver:
 def num_cores() -> int:
     """Of the machine, those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def is_short(state: NDArray[np.void]) -> bool:
+    """Whether few tricks are left in all positions."""
+    return bool(np.bitwise_count(state["hands"]).max(initial=0) <= SHORT_TRICKS)
 
 
 def check_rules(rules: RuleSet) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 import solved_deals
+from family import OPTIONS
 from minimax import minimax
 from numpy.typing import NDArray
 
@@ -48,16 +49,7 @@ ODD = {
         rank_points=(0,) * 8 + (1, 2, 3, 4, 5),
         neutral=36,
     ),
-    "8 of 11 ranks, talk": RuleSet(
-        name="eleven",
-        rank_names="234567JQKA9",
-        rank_points=(0,) * 6 + (1, 2, 3, 4, 5),
-        removed=tuple(rank + suit for rank in "234" for suit in "shdc"),
-        neutral=34,
-        redeal=5,
-        albur=5,
-        talk=True,
-    ),
+    "8 of 11 ranks, talk": OPTIONS["eleven ranks"],
 }
 GAMES = {name: rules for name, rules in PRESETS.items() if rules.num_seats == 4} | ODD
 SILENT = {name: rules for name, rules in GAMES.items() if not rules.others}  # cards are the only actions

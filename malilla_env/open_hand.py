@@ -348,6 +348,13 @@ def put_ahead(card: Int, order: Array, at: Int, count: Int) -> None:
 
 
 @inline
+def trick_worth(cards: Int, out: Word, rules: Row) -> Int:
+    """1.1.4, 2.7: what a trick brings with its cards' points; `out` are the cards in the hands after it."""
+    worth = cards + np.int64(rules["trick_points"])
+    return worth + np.int64(rules["last_trick_bonus"]) if out == ZERO else worth
+
+
+@inline
 def sifted(node: Row, desk: Desk, cards: Word, held: Word, rules: Row) -> Word:
     """Of the cards that would end the trick, those that need a trial; `best` is what the others bring.
 
@@ -362,16 +369,14 @@ def sifted(node: Row, desk: Desk, cards: Word, held: Word, rules: Row) -> Word:
         card = lowest(rest)
         rest &= rest - ONE
         winner = node["seat"] if bit(card) & node["beating"] != ZERO else np.uint8(node["best_seat"])
-        value = np.int64(node["trick_value"]) + np.int64(rules["points"][card]) + np.int64(rules["trick_points"])
-        if held == bit(card):
-            value += np.int64(rules["last_trick_bonus"])
+        suit, out = np.int64(rules["suit"][card]), held & ~bit(card)
+        value = trick_worth(np.int64(node["trick_value"]) + np.int64(rules["points"][card]), out, rules)
         gain = value if rules["team"][winner] == 0 else np.int64(0)
         lower, upper, need = np.int64(0), np.int64(node["left"]) - value, np.int64(node["need"]) - gain
         if tabled and lower < need and upper >= need:
             locked = node["locked"]
             if rules["protected"] == PROTECTED_PLAYED:
-                locked &= ~rules["suit_mask"][rules["suit"][card]]
-            suit, out = np.int64(rules["suit"][card]), held & ~bit(card)
+                locked &= ~rules["suit_mask"][suit]
             key = whole & ~rules["suit_mask"][suit] | suit_key(out, suit, rules, desk.canonical)
             key = scattered(key | rest_key(out, locked, winner, rules), facts["key_bits"])
             entry = desk.table[place_of(key, facts)]
@@ -412,12 +417,10 @@ def try_card(node: Row, child: Row, hands: Array, rules: Row, card: Int) -> None
 
 @inline
 def end_trick(node: Row, child: Row, hands: Array, rules: Row, value: Int) -> None:
-    """1.3.9, 1.1.4, 2.7: the trick is worth its cards and more, and its winner leads."""
+    """1.3.9: the trick goes to the winner's side, and the winner leads."""
     winner = np.uint8(child["best_seat"])
     child["out"] = hands[0] | hands[1] | hands[2] | hands[3]
-    value += np.int64(rules["trick_points"])
-    if child["out"] == ZERO:
-        value += np.int64(rules["last_trick_bonus"])
+    value = trick_worth(value, child["out"], rules)
     gain = value if rules["team"][winner] == 0 else np.int64(0)
     node["gain"], child["need"] = gain, node["need"] - gain
     child["left"], child["trick_value"] = node["left"] - value, 0

@@ -1,26 +1,35 @@
 """Open-hand search: the exact value of a position in which all four hands are seen, two sides of partners opposite.
 
-Enters: hands and a trick (a NODE), the rule set's TABLE record, FACTS, a table of bounds. Leaves: the points that side
-0 takes from here, the cards on the table included, with best play of both sides. The rules are those of `tricks.py`: a
+Enters: hands and a trick (a NODE), the rule set's TABLE record, a Desk to work at. Leaves: the points that side 0
+takes from here, the cards on the table included, with best play of both sides. The rules are those of `tricks.py`: a
 NODE has the fields that they read and write. `search` answers one question, whether side 0 takes so many; `value` asks
-until the bounds meet. The arrays that both work in, and threads, are the matter of `solver.py`.
+until the bounds meet. The arrays, and threads, are the matter of `solver.py`.
 
-Alpha-beta with a window of one point (Pearl 1980, Scout; Plaat et al. 1996, MTD(f)), its bounds kept by position at the
-start of a trick (Ginsberg 2001). Of the cards that count alike a position keeps only their order, and equal neighbours
-in one hand are one move. Neighbours that count differently differ by their points at most.
+Alpha-beta with a window of one point (Pearl 1980, Scout; Plaat et al. 1996, MTD(f)); the bounds found at the start of a
+trick are remembered (`transpositions.py`). Equal neighbours in one hand are one move, and neighbours that count
+differently are almost one.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from malilla_env.bounds import sure_of_leaders, sure_of_others
-from malilla_env.compiled import PURE, Array, Bool, Int, Row, Word, inline, jit, lowest, popcount, uncounted
+from malilla_env.compiled import Array, Bool, Int, Row, Word, inline, jit, lowest, popcount, uncounted
 from malilla_env.ordering import AHEAD, CARD, order_follows, order_leads, take_first
 from malilla_env.state import NONE, ONE, ZERO, bit
 from malilla_env.table import MAX_CARDS
+from malilla_env.transpositions import (
+    UNKNOWN,
+    Desk,
+    cards_key,
+    decided,
+    keep,
+    looked_up,
+    recalled,
+    rest_key,
+    scattered,
+    suit_key,
+)
 from malilla_env.tricks import PROTECTED_PLAYED, beating, legal_cards, take_trick, unlock
 
 NODE = np.dtype(
@@ -51,180 +60,9 @@ NODE = np.dtype(
     align=True,
 )
 MAX_PLIES = MAX_CARDS + 1
-MAX_LEVELS = 16
 
-# What a rule set means for the search, and how much was searched.
-FACTS = np.dtype(
-    [
-        ("like_below", "u8"),  # cards that count as much as the next lower one of their suit
-        ("level_cards", "u8", MAX_LEVELS),  # the cards that count equally much, the cheapest first
-        ("level_points", "i2", MAX_LEVELS),
-        ("run_end", "u1", MAX_CARDS),  # the first rank above a card's run of ranks that count alike
-        ("rising", "?"),  # of a suit, no card counts more than a higher one
-        ("key_bits", "i8"),  # of a position's key
-        ("table_bits", "i8"),
-        ("owners", "u8", 4),  # the hands that `canonical` is made for
-        ("age", "u8"),  # 1 to 15: entries of another deal have another
-        ("nodes", "i8"),
-    ],
-    align=True,
-)
-
-
-class Desk(NamedTuple):
-    """The arrays that one search works in."""
-
-    facts: Array  # [1] of FACTS
-    nodes: Array  # [MAX_PLIES + 2] of NODE, one a ply; the last is room for a root
-    hands: Array  # uint64 [4]
-    canonical: Array  # uint16 [4, 2 ** ranks]: `fill_canonical`
-    table: Array  # uint64 [2 ** table_bits]: bounds by position
-    weights: Array  # int64 [4, 20]: `ordering.WEIGHTS`
-    order: Array  # int64 [(MAX_PLIES + 1) * WIDTH]: cards to be tried, by ply
-
-
-UNKNOWN = np.int64(-1)
 WIDTH = 16  # entries of the order that a ply has room for
-TABLED_TRICKS = 2  # positions of fewer are searched faster than looked up
-
-# An entry of the table is one word: from below, age, lower bound, upper bound, card, and what the place does not tell
-# of the key.
-LOWER_AT, UPPER_AT, MOVE_AT, TAG_AT = np.uint64(4), np.uint64(12), np.uint64(20), np.uint64(26)
-TAG_BITS = 64 - 26
-AGES, BOUND, MOVE = np.uint64(15), np.uint64(255), np.uint64(63)
 TWO, FOUR, EIGHT = np.uint64(2), np.uint64(4), np.uint64(8)
-SCATTER = 0x9E3779B97F4A7C15
-
-
-# --- positions as keys
-def _scattered(key: Any, bits: Any) -> Any:
-    """The key times an odd number, modulo 2**bits: another for every key, its high bits made of all of the key's."""
-    return (key * np.uint64(SCATTER)) & ((ONE << np.uint64(bits)) - ONE)
-
-
-def _pure_scattered(key: Any, bits: Any) -> Any:
-    return np.uint64((int(key) * SCATTER) & ((1 << int(bits)) - 1))  # unsigned wraparound is meant
-
-
-scattered: Any = _pure_scattered if PURE else inline(_scattered)
-
-
-@jit
-def fill_canonical(desk: Desk, rules: Row) -> None:
-    """canonical[suit, cards out of it]: the cards with the same owners in the same order and the same points.
-
-    Cards that count alike are moved down as far as the order of their owners allows: positions that differ only in
-    which of equal neighbours are gone become the same.
-    """
-    hands, facts, canonical = desk.hands, desk.facts[0], desk.canonical
-    ranks = np.int64(rules["ranks"])
-    owner = np.full(4 * ranks, NONE, np.int8)
-    for seat in range(4):
-        cards = hands[seat]
-        while cards != ZERO:
-            owner[lowest(cards)] = seat
-            cards &= cards - ONE
-    for suit in range(4):
-        first = suit * ranks
-        whole: Int = 0
-        for rank in range(ranks):
-            if owner[first + rank] != NONE:
-                whole |= 1 << rank
-        cards_out = whole
-        while cards_out >= 0:
-            canonical[suit, cards_out] = moved_down(owner, cards_out, first, ranks, facts)
-            cards_out = (cards_out - 1) & whole if cards_out > 0 else np.int64(-1)
-
-
-@inline
-def moved_down(owner: Array, cards: Int, first: Int, ranks: Int, facts: Row) -> Int:
-    made: Int = 0
-    at: Int = 0
-    end: Int = 0
-    for rank in range(ranks):
-        if rank == end:
-            at, end = rank, np.int64(facts["run_end"][first + rank])
-        if cards >> rank & 1:
-            while owner[first + at] != owner[first + rank]:
-                at += 1
-            made |= 1 << at
-            at += 1
-    return made
-
-
-@inline
-def suit_key(out: Word, suit: Int, rules: Row, canonical: Array) -> Word:
-    """A suit's part of `key_of`."""
-    ranks = np.uint64(rules["ranks"])
-    shift = np.uint64(suit) * ranks
-    return np.uint64(canonical[np.uint64(suit), (out >> shift) & ((ONE << ranks) - ONE)]) << shift
-
-
-@inline
-def rest_key(out: Word, locked: Word, seat: Int, rules: Row) -> Word:
-    """What `key_of` tells besides the cards: who leads, which malillas that are out are locked."""
-    ranks, held = np.uint64(rules["ranks"]), locked & out
-    key, top = np.uint64(seat) << (FOUR * ranks), ZERO
-    if held != ZERO:
-        for suit in range(4):
-            top += ranks
-            key |= ((held >> (top - ONE)) & ONE) << (FOUR * ranks + TWO + np.uint64(suit))
-    return key
-
-
-@inline
-def cards_key(out: Word, rules: Row, canonical: Array) -> Word:
-    key = suit_key(out, 0, rules, canonical) | suit_key(out, 1, rules, canonical)
-    return key | suit_key(out, 2, rules, canonical) | suit_key(out, 3, rules, canonical)
-
-
-@inline
-def key_of(out: Word, locked: Word, seat: Int, rules: Row, canonical: Array) -> Word:
-    """All that the rest of a hand depends on at the start of a trick, as a number."""
-    return cards_key(out, rules, canonical) | rest_key(out, locked, seat, rules)
-
-
-@inline
-def place_of(key: Word, facts: Row) -> Word:
-    return key >> np.uint64(facts["key_bits"] - facts["table_bits"])
-
-
-@inline
-def tag_of(key: Word, facts: Row) -> Word:
-    """The bits of a key that its place does not tell."""
-    return key & ((ONE << np.uint64(facts["key_bits"] - facts["table_bits"])) - ONE)
-
-
-@inline
-def is_of(entry: Word, key: Word, facts: Row) -> Bool:
-    """Whether an entry is of this position, of this deal."""
-    return entry >> TAG_AT == tag_of(key, facts) and entry & AGES == facts["age"]
-
-
-@inline
-def lower_of(entry: Word) -> Int:
-    return np.int64((entry >> LOWER_AT) & BOUND)
-
-
-@inline
-def upper_of(entry: Word) -> Int:
-    return np.int64((entry >> UPPER_AT) & BOUND)
-
-
-@inline
-def keep(node: Row, found: Int, facts: Row, table: Array) -> None:
-    """The bound just found, with what was known of the position before."""
-    key, place = node["key"], place_of(node["key"], facts)
-    lower, upper = np.int64(0), np.int64(node["left"])
-    entry = table[place]
-    if is_of(entry, key, facts):
-        lower, upper = lower_of(entry), upper_of(entry)
-    if found >= node["need"]:
-        lower = max(lower, found)
-    else:
-        upper = min(upper, found)
-    bounds = np.uint64(upper) << UPPER_AT | np.uint64(lower) << LOWER_AT
-    table[place] = tag_of(key, facts) << TAG_AT | np.uint64(node["tabled"]) << MOVE_AT | bounds | facts["age"]
 
 
 # --- what needs no search
@@ -241,56 +79,14 @@ def last_trick(node: Row, hands: Array, rules: Row) -> Int:
 
 
 @inline
-def decided(lower: Int, upper: Int, need: Int) -> Int:
-    """The bound that answers whether the value is `need` or more; UNKNOWN if neither does."""
-    if lower >= need:
-        return lower
-    return upper if upper < need else UNKNOWN
-
-
-@inline
-def looked_up(node: Row, desk: Desk, rules: Row) -> Int:
-    facts = desk.facts[0]
-    key = scattered(key_of(node["out"], node["locked"], node["seat"], rules, desk.canonical), facts["key_bits"])
-    node["key"] = key
-    entry = desk.table[place_of(key, facts)]
-    if not is_of(entry, key, facts):
-        return UNKNOWN
-    node["tabled"] = np.int64((entry >> MOVE_AT) & MOVE)
-    return decided(lower_of(entry), upper_of(entry), node["need"])
-
-
-@inline
-def bounded(node: Row, hands: Array, rules: Row, facts: Row) -> Int:
-    """What the sure tricks of both sides say; they are counted as if low cards were cheap ones."""
-    if not facts["rising"]:
-        return UNKNOWN
-    leader, trumps = np.int64(node["seat"]), rules["suit_mask"][node["trump"]]
-    need, left, leads = np.int64(node["need"]), np.int64(node["left"]), rules["team"][node["seat"]] == 0
-    mine, theirs = (need, left - need + 1) if leads else (left - need + 1, need)  # what would decide
-    sure = sure_of_leaders(hands, leader, mine, trumps, rules, facts)
-    if sure >= mine:
-        return sure if leads else left - sure
-    sure = sure_of_others(hands, leader, trumps, rules, facts)
-    if sure >= theirs:
-        return left - sure if leads else sure
-    return UNKNOWN
-
-
-@inline
 def known(node: Row, desk: Desk, rules: Row) -> Int:
     """What is known of the start of a trick before any card is tried; UNKNOWN if it must be searched."""
     found = decided(np.int64(0), np.int64(node["left"]), node["need"])
     if found != UNKNOWN:
         return found
-    tricks = popcount(desk.hands[node["seat"]])
-    if tricks == 1:
+    if popcount(desk.hands[node["seat"]]) == 1:
         return last_trick(node, desk.hands, rules)
-    if tricks >= TABLED_TRICKS:
-        found = looked_up(node, desk, rules)
-        if found != UNKNOWN:
-            return found
-    return bounded(node, desk.hands, rules, desk.facts[0])
+    return looked_up(node, rules, desk)
 
 
 # --- trying cards
@@ -363,8 +159,8 @@ def sifted(node: Row, desk: Desk, cards: Word, held: Word, rules: Row) -> Word:
     """
     facts, hands = desk.facts[0], desk.hands
     first_side, rest = rules["team"][node["seat"]] == 0, cards
-    tabled = popcount(hands[node["seat"]]) > TABLED_TRICKS
-    whole = cards_key(held, rules, desk.canonical)
+    tabled = popcount(hands[node["seat"]]) > 2  # what is known of a last trick is not kept
+    whole = cards_key(held, rules, desk.orders)
     while rest != ZERO:
         card = lowest(rest)
         rest &= rest - ONE
@@ -372,17 +168,15 @@ def sifted(node: Row, desk: Desk, cards: Word, held: Word, rules: Row) -> Word:
         suit, out = np.int64(rules["suit"][card]), held & ~bit(card)
         value = trick_worth(np.int64(node["trick_value"]) + np.int64(rules["points"][card]), out, rules)
         gain = value if rules["team"][winner] == 0 else np.int64(0)
-        lower, upper, need = np.int64(0), np.int64(node["left"]) - value, np.int64(node["need"]) - gain
-        if tabled and lower < need and upper >= need:
+        need = np.int64(node["need"]) - gain
+        found = decided(np.int64(0), np.int64(node["left"]) - value, need)
+        if found == UNKNOWN and tabled:
             locked = node["locked"]
             if rules["protected"] == PROTECTED_PLAYED:
                 locked &= ~rules["suit_mask"][suit]
-            key = whole & ~rules["suit_mask"][suit] | suit_key(out, suit, rules, desk.canonical)
+            key = whole & ~rules["suit_mask"][suit] | suit_key(out, suit, rules, desk.orders)
             key = scattered(key | rest_key(out, locked, winner, rules), facts["key_bits"])
-            entry = desk.table[place_of(key, facts)]
-            if is_of(entry, key, facts):
-                lower, upper = lower_of(entry), upper_of(entry)
-        found = decided(lower, upper, need)
+            found = recalled(key, out, need, rules, desk)
         if found != UNKNOWN:
             cards &= ~bit(card)
             found += gain
@@ -476,8 +270,8 @@ def take_back(node: Row, hands: Array, rules: Row, found: Int, order: Array, at:
 def search(desk: Desk, rules: Row, need: Int) -> Int:
     """A bound on the value of nodes[0]: a lower one if it is `need` or more, else an upper one."""
     nodes, hands, order = uncounted(desk.nodes), uncounted(desk.hands), uncounted(desk.order)
-    facts, canonical, table = uncounted(desk.facts), uncounted(desk.canonical), uncounted(desk.table)
-    desk = Desk(facts, nodes, hands, canonical, table, uncounted(desk.weights), order)
+    facts, orders, worths = uncounted(desk.facts), uncounted(desk.orders), uncounted(desk.worths)
+    desk = Desk(facts, nodes, hands, orders, worths, uncounted(desk.table), uncounted(desk.weights), order)
     nodes[0]["need"] = need
     ply, found, entered, card = 0, UNKNOWN, 0, 0
     while True:
@@ -492,8 +286,8 @@ def search(desk: Desk, rules: Row, need: Int) -> Int:
                     found = np.int64(node["best"])
         elif take_back(node, hands, rules, found, order, at):
             found = np.int64(node["best"])
-            if node["size"] == 0 and popcount(hands[node["seat"]]) >= TABLED_TRICKS:
-                keep(node, found, facts[0], table)
+            if node["size"] == 0:
+                keep(node, found, rules, desk)
         else:
             card, found = take_first(order, at, node["untried"]), UNKNOWN
             node["untried"] -= 1

@@ -23,31 +23,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from malilla_env.compiled import Array, Row, jit, lowest
-from malilla_env.open_hand import (
-    AGES,
-    BOUND,
-    FACTS,
-    MAX_LEVELS,
-    MAX_PLIES,
-    NODE,
-    TAG_BITS,
-    WIDTH,
-    Desk,
-    fill_canonical,
-    guess,
-    one_of_each,
-    try_card,
-    value,
-)
+from malilla_env.compiled import Array, Bool, Int, Row, Word, jit, lowest, popcount
+from malilla_env.open_hand import MAX_PLIES, NODE, WIDTH, guess, one_of_each, try_card, value
 from malilla_env.ordering import WEIGHTS
 from malilla_env.rules import RuleSet
-from malilla_env.state import CONSENT, NONE, ONE, OVER, STATE, ZERO, bit
+from malilla_env.state import CONSENT, NONE, ONE, OVER, STATE, ZERO, bit, check_state
+from malilla_env.transpositions import AGES, BOUND, FACTS, MOST_COMPARABLE, TAG_BITS, Desk, fill_orders
 from malilla_env.tricks import legal_cards
 
 KEY_BITS = 6  # of a position's key, besides one for each card: who leads, which malillas are locked
 SHORT_TRICKS = 7  # with so many tricks left or fewer a small table is large enough, and quicker
-SHORT_BITS, LONG_BITS = 16, 19  # entries of the tables, as powers of two
+SHORT_BITS, LONG_BITS = 14, 17  # entries of the tables, as powers of two
 NO_GAME = -2  # a trump that no position has: what is on a new desk is of no deal
 FIRST_STEP, NEXT_STEP = 2, 1  # how far beyond a first guess is asked next; and beyond what another card brought
 BLOCK, SHORT_BLOCK = 4, 64  # positions that a thread takes at a time; to call it takes as long as to solve a short one
@@ -83,7 +69,7 @@ def renew(desk: Desk, rules: Row) -> None:
     facts = desk.facts[0]
     for seat in range(4):
         facts["owners"][seat] = desk.hands[seat]
-    fill_canonical(desk, rules)
+    fill_orders(desk, rules)
     if facts["age"] == AGES:
         desk.table[:] = ZERO
         facts["age"] = ZERO
@@ -131,9 +117,10 @@ def new_desk(rules: RuleSet, table_bits: int, weights: NDArray[np.int64]) -> Des
     """The arrays that one thread searches in."""
     facts, nodes = facts_of(rules, table_bits), np.zeros(MAX_PLIES + 2, NODE)
     nodes[0]["trump"] = NO_GAME
-    table = np.zeros(1 << int(facts["table_bits"][0]), np.uint64)
-    canonical, order = np.zeros((4, 1 << rules.ranks), np.uint16), np.zeros((MAX_PLIES + 1) * WIDTH, np.int64)
-    return Desk(facts, nodes, np.zeros(4, np.uint64), canonical, table, weights, order)
+    table = np.zeros((1 << int(facts["table_bits"][0]), 2), np.uint64)
+    orders, worths = np.zeros((4, 1 << rules.ranks), np.uint16), np.zeros((4, 1 << rules.ranks), np.uint64)
+    order = np.zeros((MAX_PLIES + 1) * WIDTH, np.int64)
+    return Desk(facts, nodes, np.zeros(4, np.uint64), orders, worths, table, weights, order)
 
 
 def facts_of(rules: RuleSet, table_bits: int) -> NDArray[np.void]:
@@ -142,14 +129,9 @@ def facts_of(rules: RuleSet, table_bits: int) -> NDArray[np.void]:
     row, points = facts[0], rules.rank_points
     for card in range(4 * rules.ranks):  # those that the deck lacks are in the runs too
         rank = card % rules.ranks
-        end = next((at for at in range(rank, rules.ranks) if points[at] != points[rank]), rules.ranks)
-        row["run_end"][card] = end
         if rank and points[rank] == points[rank - 1]:
             row["like_below"] |= bit(card)
-    for level, worth in enumerate(sorted(set(points))):
-        cards = [card for card in rules.deck if points[card % rules.ranks] == worth]
-        row["level_points"][level], row["level_cards"][level] = worth, sum(1 << card for card in cards)
-    row["rising"] = list(points) == sorted(points)
+    row["comparable"] = max(points) <= MOST_COMPARABLE
     row["key_bits"] = 4 * rules.ranks + KEY_BITS
     row["table_bits"] = max(table_bits, int(row["key_bits"]) - TAG_BITS)
     return facts
@@ -177,7 +159,7 @@ class Solver:
 
         ``state``: STATE [B], as `GameBatch.state`. The cards on the table count with what is to come. Where nothing was
         led yet and something may still be asked or said, the leader is taken to lead. ``advance`` is told of positions
-        as they are solved. ValueError: no such array, a position whose trump is not named yet, or hands that are none
+        as they are solved. ValueError: no such array, a position whose trump is not named yet, or a row that is no game
         of this rule set.
         """
         values = np.full((len(state), 4 * self.rules.ranks), NONE, np.int16)
@@ -270,24 +252,69 @@ def check_rules(rules: RuleSet) -> None:
             f"the solver plays games of four seats with partners opposite; {rules.name} has the sides {rules.teams}"
             + (" and cards face down" if rules.face_down else "")
         )
-    if rules.total_points > int(BOUND) or len(set(rules.rank_points)) > MAX_LEVELS:
+    if rules.total_points > int(BOUND):
         raise ValueError(f"the solver counts up to {BOUND} points a hand; {rules.name} has {rules.total_points}")
 
 
 def check_positions(rules: RuleSet, state: Any) -> None:
-    """ValueError unless these are positions of which all that play depends on is settled."""
+    """ValueError unless these are games of these rules in which all that play depends on is settled."""
     if not isinstance(state, np.ndarray) or state.dtype != STATE or state.ndim != 1:
         raise ValueError("state must be a 1-D array of GameBatch.state's dtype, one row a position")
     if rules.trump != "none":
         unnamed = np.flatnonzero((state["phase"] != OVER) & (state["trump"] == NONE))
         if len(unnamed):
             raise ValueError(f"position {unnamed[0]} has no trump yet: name it before the hand is solved")
-    strange = (state["hands"] & ~rules.table["deck_mask"][0] != ZERO).any(axis=1)
-    to_play = (np.arange(4) - state["leader"][:, None]) % 4 >= state["trick_size"][:, None]
-    sizes = np.bitwise_count(state["hands"]) + ~to_play
-    wrong = np.flatnonzero((state["phase"] != OVER) & (strange | (sizes != sizes[:, :1]).any(axis=1)))
-    if len(wrong):
-        raise ValueError(f"position {wrong[0]} is none of {rules.name}: its hands are not of that deck or not level")
+    odd = int(_first_odd(state, rules.table))
+    if odd != NONE:
+        check_state(rules, state[odd : odd + 1])  # which names the field
+        raise ValueError(f"position {odd} is no game of {rules.name}")
+
+
+@jit
+def _first_odd(state: Array, table: Array) -> Int:
+    """The first position that the search would run beyond its arrays in, or for ever; NONE if there is none."""
+    for lane in range(len(state)):
+        row = state[lane]
+        if row["phase"] != OVER and not (_in_range(row, table[0]) and _adds_up(row, table[0])):
+            return lane
+    return NONE
+
+
+@jit
+def _in_range(row: Row, rules: Row) -> Bool:
+    size, card = row["trick_size"], np.int64(row["best_card"])
+    trick = 0 <= row["led_suit"] < 4 and 0 <= row["best_seat"] < 4 and 0 <= card < 4 * np.int64(rules["ranks"])
+    seats = 0 <= row["leader"] < 4 and 0 <= row["seat"] < 4 and 0 <= size < 4
+    return seats and NONE <= row["trump"] < 4 and (size == 0 or (trick and row["trick_cards"] & bit(card) != ZERO))
+
+
+@jit
+def _adds_up(row: Row, rules: Row) -> Bool:
+    """No card is in two places, all hands are as long as is due, and what is left to win makes a whole hand."""
+    out, count = row["trick_cards"], popcount(row["trick_cards"])
+    tricks = popcount(row["hands"][(row["leader"] + 3) & 3])  # the last to play has not yet
+    level = count == row["trick_size"]
+    for place in range(4):
+        hand = row["hands"][(row["leader"] + place) & 3]
+        level = level and popcount(hand) == tricks - (place < row["trick_size"])
+        count += popcount(hand)
+        out |= hand
+    if not level or tricks == 0 or popcount(out) != count or out & ~rules["deck_mask"] != ZERO:
+        return False
+    points = tricks * np.int64(rules["trick_points"]) + np.int64(rules["last_trick_bonus"])
+    for team in range(2):
+        points += np.int64(row["hand_points"][team])
+    points += points_of(out, rules)
+    return points == rules["total_points"] and points_of(row["trick_cards"], rules) == row["trick_value"]
+
+
+@jit
+def points_of(cards: Word, rules: Row) -> Int:
+    points = np.int64(0)
+    while cards != ZERO:
+        points += np.int64(rules["points"][lowest(cards)])
+        cards &= cards - ONE
+    return points
 
 
 if __name__ == "__main__":

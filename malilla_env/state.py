@@ -109,7 +109,7 @@ def check_state(rules: RuleSet, state: NDArray[np.void]) -> None:
         rows, places = np.nonzero((values < low) | (values >= end))
         if len(rows):
             raise ValueError(f"state row {rows[0]}: {name} {values[rows[0], places[0]]} must be {low} to {end - 1}")
-    for reasons in (_misplaced, _misphased, _misplayed, _mistaken):
+    for reasons in (_misplaced, _misphased, _misplayed, _mistaken, _miscounted):
         for wrong, reason in reasons(rules, state):
             if np.any(wrong):
                 raise ValueError(f"state row {np.flatnonzero(wrong)[0]}: {reason}")
@@ -217,6 +217,22 @@ def _mistaken(rules: RuleSet, state: NDArray[np.void]) -> Reasons:
     of_trick = (trick & state["played_by"][lanes, seat]) >> np.maximum(best, 0).astype(np.uint64) & ONE
     wins = np.where(size > 0, (of_trick != 0) & (best != NONE) & (seat != NONE), (best == NONE) & (seat == NONE))
     yield ~wins, "best_card and best_seat must be of the trick, -1 before a lead"
+
+
+def _miscounted(rules: RuleSet, state: NDArray[np.void]) -> Reasons:
+    """The points of the trick, and those that the sides have of a hand in play."""
+    worth, deck = np.array([rules.rank_points[card % rules.ranks] for card in rules.deck]), np.array(rules.deck)
+
+    def points(cards: NDArray[np.uint64]) -> NDArray[np.int64]:
+        return (cards[:, None] >> deck.astype(np.uint64) & ONE).astype(np.int64) @ worth  # type: ignore[no-any-return]
+
+    playing = ~state["done"].astype(bool)
+    yield playing & (state["trick_value"] != points(state["trick_cards"])), "trick_value must be that of trick_cards"
+    taken = np.bitwise_or.reduce(state["played_by"], axis=1) & ~state["trick_cards"]
+    tricks = np.bitwise_count(taken).astype(np.int64) // rules.num_seats
+    yield playing & (state["tricks_won"].sum(axis=1) != tricks), "tricks_won must be the tricks played so far"
+    due = points(taken) + tricks * rules.trick_points
+    yield playing & (state["hand_points"].sum(axis=1) != due), "hand_points must be those of the tricks played so far"
 
 
 def _misphased(rules: RuleSet, state: NDArray[np.void]) -> Reasons:

@@ -77,6 +77,12 @@ def layout_places(plan: Layout) -> Places:
     return Places(np.concatenate(common), np.concatenate(sides, axis=1))
 
 
+def card_places(holders: int, ranks: int) -> Places:
+    """Of a table [holders, cards], row by row."""
+    suits = np.arange(holders * 4 * ranks).reshape(holders, 4, ranks).swapaxes(0, 1).reshape(4, -1)
+    return Places(suits[0], suits[1:])
+
+
 def unit_places(width: int) -> Places:
     """Of a hidden layer, grouped: a quarter of its units for each side suit, the others common."""
     each = width // 4
@@ -124,10 +130,18 @@ class SuitMLP(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """[B, inputs] -> [B, outputs], in the frame's own order; computed in the rows' precision."""
+        return self.answer(*self.hidden(rows))
+
+    def hidden(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """[B, inputs] -> the last hidden layer, [B, C] and [B, 3, S]: together the units of `unit_places`."""
         grouped = rows.index_select(1, self.enter)  # type: ignore[arg-type]
         common, sides = grouped[:, : self.common], grouped[:, self.common :].reshape(-1, SIDES, self.sides)
         for layer in self.layers[:-1]:
             common, sides = map(functional.relu, layer(common, sides))
+        return common, sides
+
+    def answer(self, common: Tensor, sides: Tensor) -> Tensor:
+        """[B, outputs] of what `hidden` gave."""
         common, sides = self.layers[-1](common, sides)
         return torch.cat([common, sides.flatten(1)], dim=1).index_select(1, self.leave)  # type: ignore[arg-type]
 

@@ -22,6 +22,7 @@ from malilla_env.observation import card_frame, encode_views, layout, state_layo
 from malilla_env.policy import BLOCK, play_in_blocks
 
 ILLEGAL_LOGIT = -1e9  # large and finite: a row without legal actions gives equal logits, not NaN
+LOWEST_LOGIT = -1e8  # of a legal action: whatever a network comes to, none falls below the illegal ones
 
 
 class Policy(nn.Module):
@@ -37,9 +38,16 @@ class Policy(nn.Module):
         self.body = SuitMLP(layout_places(layout(rules)) + actions, hidden, actions)
 
     def forward(self, observation: Tensor, legal: Tensor) -> Tensor:
+        return self.answer(self.hidden(observation, legal), legal)
+
+    def hidden(self, observation: Tensor, legal: Tensor) -> tuple[Tensor, Tensor]:
+        """The last hidden layer, as `SuitMLP.hidden` gives it."""
         rows = torch.cat([observation, legal.to(observation.dtype)], dim=1)
-        logits = self.body(rows if self.training else rows.double())
-        return torch.where(legal > 0, logits.float(), ILLEGAL_LOGIT)
+        return self.body.hidden(rows if self.training else rows.double())
+
+    def answer(self, hidden: tuple[Tensor, Tensor], legal: Tensor) -> Tensor:
+        """The masked logits [B, A] of a hidden layer."""
+        return torch.where(legal > 0, self.body.answer(*hidden).float().clamp(min=LOWEST_LOGIT), ILLEGAL_LOGIT)
 
 
 class Critic(nn.Module):
@@ -73,6 +81,18 @@ def action_frame(rules: RuleSet, orders: NDArray[np.int64]) -> NDArray[np.int64]
     return np.concatenate([cards, others, spoken], axis=1)
 
 
+def framed(
+    rules: RuleSet, views: NDArray[np.void], legal: NDArray[np.bool_], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Observations and masks of at most BLOCK Views [n] in the network's frame, and rows of zeros up to BLOCK."""
+    orders = trump_first(views["trump"])
+    observation = np.zeros((BLOCK, layout(rules).width), np.float32)
+    encode_views(rules, views, orders, out=observation[: len(views)])
+    mask = np.zeros((BLOCK, rules.num_actions), np.bool_)
+    mask[: len(views)] = np.take_along_axis(legal, action_frame(rules, orders), axis=1)
+    return torch.from_numpy(observation).to(device), torch.from_numpy(mask).to(device)
+
+
 class NeuralPlayer:
     """Plays the likeliest legal action of a policy network, on the device where the network lies."""
 
@@ -83,26 +103,19 @@ class NeuralPlayer:
 
     @classmethod
     def load(cls, path: Path, rules: RuleSet) -> NeuralPlayer:
-        """The player of a checkpoint or run folder; ValueError if it was trained for another game or layout."""
+        """Of a checkpoint, a run folder or a packed file; ValueError if it was trained for another game or layout."""
         from agents.learning.checkpoint import load_policy
 
         return cls(rules, load_policy(path, rules), name=path.name)
 
     def act(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """int [B]: an action for each View; 0 where the game is over."""
-        return play_in_blocks(self.rules, views, self._choose)
+        return play_in_blocks(self.rules, views, self.logits)
 
-    def _choose(self, views: NDArray[np.void], legal: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """int [n]: the likeliest actions of at most BLOCK Views, computed in one block of exactly BLOCK rows."""
-        orders = trump_first(views["trump"])
-        frame = action_frame(self.rules, orders)
-        observation = np.zeros((BLOCK, layout(self.rules).width), np.float32)
-        encode_views(self.rules, views, orders, out=observation[: len(views)])
-        mask = np.zeros((BLOCK, self.rules.num_actions), np.bool_)
-        mask[: len(views)] = np.take_along_axis(legal, frame, axis=1)
-        device = next(self.policy.parameters()).device
+    def logits(self, views: NDArray[np.void], legal: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """float64 [n, A]: of at most BLOCK Views [n] and their masks [n, A], in one block of exactly BLOCK rows."""
         with torch.inference_mode():
-            logits = self.policy(*(torch.from_numpy(array).to(device) for array in (observation, mask)))
-        best = logits[: len(views)].argmax(dim=1).cpu().numpy()
-        chosen: NDArray[np.int64] = np.take_along_axis(frame, best[:, None], axis=1)[:, 0]
-        return chosen
+            answer = self.policy(*framed(self.rules, views, legal, next(self.policy.parameters()).device))
+        logits, frame = np.zeros(legal.shape), action_frame(self.rules, trump_first(views["trump"]))
+        np.put_along_axis(logits, frame, answer[: len(views)].double().cpu().numpy(), axis=1)
+        return logits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,22 +10,17 @@ import torch
 from family import GAMES
 from torch import Tensor, nn
 
+import export
 from agents.neural import NeuralPlayer, Policy, action_frame, trump_first
 from agents.search.likelihood import WORLDS, log_likelihood, log_softmax, weigh
 from agents.search.worlds import sample, states
 from malilla_env import GameBatch, RuleSet, ruleset
 from malilla_env.observation import encode_views
-from malilla_env.policy import BLOCK
+from malilla_env.policy import OnnxPlayer
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 RULES = ruleset()
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def loud_policy(rules: RuleSet, seed: int = 1) -> Policy:
@@ -50,21 +45,9 @@ class FirstOfAll(nn.Module):
         return torch.where(legal > 0, logits.expand(legal.shape), -1e9)
 
 
-class InIdOrder:
-    """A network as `malilla_env.policy.Policy` offers one: in card-id order, for blocks of one size."""
-
-    def __init__(self, rules: RuleSet, policy: Policy) -> None:
-        self.rules, self.policy = rules, policy
-
-    def logits(self, observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        assert len(observation) == len(mask) == BLOCK
-        with torch.inference_mode():
-            return self.policy(torch.from_numpy(observation), torch.from_numpy(mask)).numpy()
-
-
-def played_games(rules: RuleSet, policy: nn.Module, plies: int, lanes: int, seed: int) -> GameBatch:
-    """Games after so many of the policy's own actions."""
-    games, player = GameBatch(rules, lanes, seed=seed, episode="hand"), NeuralPlayer(rules, policy)
+def played_games(player: NeuralPlayer, plies: int, lanes: int, seed: int) -> GameBatch:
+    """Games after so many of the player's own actions."""
+    games = GameBatch(player.rules, lanes, seed=seed, episode="hand")
     for _ in range(plies):
         games.step(player.act(games.views(), games.decision_keys()))
     return games
@@ -97,53 +80,53 @@ def test_the_sum_is_that_of_each_decision_of_the_others(name: str, temperature: 
         games.step(games.random_legal(games.decision_keys()))
     views = games.views((games.seat + 1) % rules.num_seats)
     deals = sample(rules, views, games.decision_keys(13), 3)
-    found = log_likelihood(rules, views, deals, policy, temperature)
+    found = log_likelihood(rules, views, deals, NeuralPlayer(rules, policy), temperature)
     for view, row, sums in zip(views, deals, found, strict=True):
         assert sums == pytest.approx([one_by_one(rules, view, deal, policy, temperature) for deal in row], abs=1e-4)
     assert len(np.unique(found)) == found.size
 
 
-def test_an_exported_policy_is_asked_in_card_order() -> None:
-    """`export.py` puts the change of frame inside; where trump is the first suit there is none to make."""
-    games = GameBatch(RULES, 60, seed=14, episode="hand")
+def test_an_exported_policy_says_the_same(tmp_path: Path) -> None:
+    games = GameBatch(RULES, 5, seed=14, episode="hand")
     for _ in range(9):
         games.step(games.random_legal(games.decision_keys()))
-    views = games.views()[games.trump == 0][:5]
-    deals, policy = sample(RULES, views, np.arange(5, dtype=np.uint64), 4), loud_policy(RULES)
-    assert (
-        log_likelihood(RULES, views, deals, InIdOrder(RULES, policy)) == log_likelihood(RULES, views, deals, policy)
-    ).all()
+    views, policy, file = games.views(), loud_policy(RULES), tmp_path / "loud.onnx"
+    told = export.metadata(RULES, {"update": 0, "decisions": 0, "config": {"seed": 0}}, None)
+    file.write_bytes(export.model(RULES, policy, told).SerializeToString())
+    deals = sample(RULES, views, np.arange(5, dtype=np.uint64), 4)
+    of_network = log_likelihood(RULES, views, deals, NeuralPlayer(RULES, policy))
+    assert log_likelihood(RULES, views, deals, OnnxPlayer(file, RULES)) == pytest.approx(of_network, abs=1e-4)
 
 
 def test_weights_favour_the_worlds_in_which_the_play_is_what_the_policy_plays() -> None:
-    policy = FirstOfAll()
-    games = played_games(RULES, policy, 12, 20, seed=15)
+    player = NeuralPlayer(RULES, FirstOfAll())
+    games = played_games(player, 12, 20, seed=15)
     views = games.views()
     deals = sample(RULES, views, games.decision_keys(15), 60)
     true = np.zeros((len(views), 1), deals.dtype)
     true["cards"][:, 0], true["dealer"][:, 0] = games.state["deck"][:, :40], games.dealer
-    assert (log_likelihood(RULES, views, true, policy) > -0.1).all()
-    weights = weigh(log_likelihood(RULES, views, deals, policy))
+    assert (log_likelihood(RULES, views, true, player) > -0.1).all()
+    weights = weigh(log_likelihood(RULES, views, deals, player))
     hands = states(RULES, views, deals)["hands"].reshape(len(views), 60, 4)
     right = np.bitwise_count(hands & games.hands[:, None]).sum(axis=2)  # cards that lie where they do
     assert ((weights * right).sum(axis=1) - right.mean(axis=1)).mean() > 1.0
 
 
 def test_results_do_not_depend_on_the_batch() -> None:
-    policy = loud_policy(RULES)
-    games = played_games(RULES, policy, 10, 12, seed=16)
+    player = NeuralPlayer(RULES, loud_policy(RULES))
+    games = played_games(player, 10, 12, seed=16)
     views = games.views()
     deals = sample(RULES, views, games.decision_keys(16), 40)
     assert deals.size > WORLDS
-    found = log_likelihood(RULES, views, deals, policy)
-    assert (log_likelihood(RULES, views[5:6], deals[5:6, :7], policy) == found[5:6, :7]).all()
-    assert (log_likelihood(RULES, views[::-1], deals[::-1], policy) == found[::-1]).all()
+    found = log_likelihood(RULES, views, deals, player)
+    assert (log_likelihood(RULES, views[5:6], deals[5:6, :7], player) == found[5:6, :7]).all()
+    assert (log_likelihood(RULES, views[::-1], deals[::-1], player) == found[::-1]).all()
 
 
 def test_nothing_played_is_certain() -> None:
     games = GameBatch(RULES, 3, seed=17)
     deals = sample(RULES, games.views(), games.decision_keys(), 2)
-    assert (log_likelihood(RULES, games.views(), deals, loud_policy(RULES)) == 0).all()
+    assert (log_likelihood(RULES, games.views(), deals, NeuralPlayer(RULES, loud_policy(RULES))) == 0).all()
 
 
 def test_chances_of_the_legal_actions_sum_to_one() -> None:
@@ -160,13 +143,13 @@ def test_weights_sum_to_one_however_small_the_likelihoods() -> None:
 def test_wrong_arguments_are_named() -> None:
     games = GameBatch(RULES, 2, seed=18)
     games.step(games.random_legal(games.decision_keys()))
-    views, policy = games.views(), loud_policy(RULES)
+    views, player = games.views(), NeuralPlayer(RULES, loud_policy(RULES))
     deals = sample(RULES, views, games.decision_keys(), 2)
     with pytest.raises(ValueError, match="temperature 0 must be above 0"):
-        log_likelihood(RULES, views, deals, policy, temperature=0)
+        log_likelihood(RULES, views, deals, player, temperature=0)
     other = deals.copy()
     other["cards"][1, 1] = np.roll(other["cards"][1, 1], 1)
     with pytest.raises(ValueError, match="view 1: its plays are not legal from deal 1"):
-        log_likelihood(RULES, views, other, policy)
+        log_likelihood(RULES, views, other, player)
     with pytest.raises(ValueError, match="log_likelihoods must be finite"):
         weigh(np.array([[0.0, -np.inf]]))

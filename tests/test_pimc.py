@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import torch
 from family import GAMES, after
 
 import agents
+from agents.learning.checkpoint import Progress, save
+from agents.learning.config import config_from
+from agents.learning.ppo import Learner
+from agents.neural import Critic, NeuralPlayer, Policy
+from agents.search.likelihood import log_likelihood, weigh
 from agents.search.pimc import OraclePlayer, PIMCPlayer, results, to_solve
 from agents.search.worlds import count_worlds, sample, states
 from arena.match import meet
@@ -155,9 +163,51 @@ def test_worlds_count_by_what_the_policy_would_have_played() -> None:
     assert any(not np.array_equal(chosen[0], other) for other in chosen[1:])
 
 
-def test_weights_come_from_a_checkpoint(tmp_path: object) -> None:
+def test_weights_come_from_a_checkpoint(tmp_path: Path) -> None:
+    """The spec plays what the worlds' likelihoods say; and not what it plays without them."""
+    config = config_from({"network": {"policy": [8], "critic": [8]}})
+    torch.manual_seed(7)
+    policy = Policy(RULES, [8])
+    with torch.no_grad():
+        for weight in policy.body.layers[-1].parameters():
+            weight.normal_(0.0, 3.0)
+    learner = Learner.new(policy, Critic(RULES, [8]), config.ppo)
+    save(tmp_path, learner, config, Progress(update=0, decisions=0))
+    games = late(RULES, 6, 30)
+    views, keys = games.views(), games.decision_keys(3)
+    chosen = agents.make(f"pimc:worlds=5,threads=1,weights={tmp_path}", RULES).act(views, keys)
+    player = PIMCPlayer(RULES, worlds=5, threads=1)
+    assert not np.array_equal(player.act(views, keys), chosen)
+    judge = NeuralPlayer(RULES, policy)
+    player._weights = lambda views, deals: weigh(log_likelihood(RULES, views, deals, judge))  # type: ignore[method-assign]
+    assert np.array_equal(player.act(views, keys), chosen)
+
+
+def test_weights_that_are_not_there_are_named() -> None:
+    with pytest.raises(ValueError, match="weights= needs a value"):
+        agents.make("pimc:worlds=3,weights=", RULES)
     with pytest.raises(ValueError, match="no_such_run"):
         agents.make("pimc:worlds=3,weights=no_such_run", RULES)
+
+
+@pytest.mark.parametrize("spec", ["pimc:worlds=2", "ismcts:iterations=20"])
+def test_what_is_no_view_is_refused(spec: str) -> None:
+    player, games = agents.make(spec, RULES), GameBatch(RULES, 3, seed=5, episode="hand")
+    views, keys = games.views(), games.decision_keys()
+    wrong = views.copy()
+    wrong["trump"][1] = 43
+    with pytest.raises(ValueError, match="view 1 is not the View"):
+        player.act(wrong, keys)
+    with pytest.raises(ValueError, match=r"keys must be uint64 of shape \(3,\)"):
+        player.act(views, keys[:2])
+    other = GameBatch(ruleset("manilla-48"), 2, seed=1)
+    with pytest.raises(ValueError, match="view 0 is not the View"):
+        player.act(other.views(), other.decision_keys())
+    later = late(RULES, 5, 3)
+    views = later.views()
+    views["legal"][0, 0] = (1 << 40) - 1
+    with pytest.raises(ValueError, match=r"view 0: after its plays .* legal differ"):
+        player.act(views, keys)
 
 
 # --- nothing else moves it

@@ -16,11 +16,12 @@ import pytest
 from family import GAMES, after, every_game
 from scipy.stats import chisquare
 
-from agents.search import worlds
-from agents.search.worlds import LIMIT, PLAN, count_worlds, draw_world, plan_worlds, sample, states
+from agents.search.draw import draw_world
+from agents.search.plan import LIMIT, PLAN, orders_of, plan_worlds
+from agents.search.worlds import count_worlds, sample, states
 from malilla_env import GameBatch, RuleSet, deal, ruleset
 from malilla_env.cards import cards_in
-from malilla_env.compiled import PURE, Array, jit
+from malilla_env.compiled import PURE, Array, jit, mix
 from malilla_env.deals import deal_dtype
 from malilla_env.state import NONE, PHASES, STATE
 from malilla_env.view import VIEW
@@ -340,7 +341,7 @@ def test_a_world_drawn_into_a_state_is_that_world(rules: RuleSet) -> None:
         keys = games.decision_keys(37)
         dealt = states(rules, views, sample(rules, views, keys, 1))
         patched = states(rules, views, sample(rules, views, keys + np.uint64(1), 1))
-        world_keys = np.array([worlds.mix(key, np.uint64(0)) for key in keys], np.uint64)
+        world_keys = np.array([mix(key, np.uint64(0)) for key in keys], np.uint64)
         draw_into(views, rules.table, world_keys, np.zeros(1, PLAN), patched)
         if not rules.piles:
             patched["deck"] = dealt["deck"]
@@ -426,8 +427,8 @@ def test_five_hands_of_ten_have_more_worlds_than_a_number_holds() -> None:
 
 
 def test_counts_of_piles_stop_at_the_limit() -> None:
-    assert worlds.orders_of(20) == factorial(20)
-    assert worlds.orders_of(21) == LIMIT
+    assert orders_of(20) == factorial(20)
+    assert orders_of(21) == LIMIT
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------

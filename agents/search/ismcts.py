@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.search.draw import draw_world
+from agents.search.plan import PLAN, plan_worlds
 from agents.search.rollouts import HEURISTIC, ROLLOUTS, call_of, heuristic_action, random_action
 from agents.search.tree import ROOT, add_child, back_up, best_child, most_visited, new_tree, untried
-from agents.search.worlds import PLAN, draw_world, plan_worlds, sample, states
+from agents.search.worlds import check_views, sample, states
 from malilla_env import RuleSet
 from malilla_env.compiled import Array, Bool, Int, Row, Word, inline, jit, mix, uncounted
 from malilla_env.engine import nth_legal, num_legal, step
@@ -208,10 +210,7 @@ class ISMCTSPlayer:
 
         ValueError: views or keys of another kind, or a View that has no world.
         """
-        if not isinstance(views, np.ndarray) or views.dtype != VIEW or views.ndim != 1:
-            raise ValueError("views must be a 1-D array of VIEW rows, as GameBatch.views makes it")
-        if not isinstance(keys, np.ndarray) or keys.shape != views.shape or keys.dtype != np.uint64:
-            raise ValueError(f"keys must be uint64 of shape {views.shape}")
+        check_views(self.rules, views, keys)
         actions = forced_actions(self.rules, views)
         lanes = np.flatnonzero(actions == NONE)
         bases = states(self.rules, views[lanes], sample(self.rules, views[lanes], keys[lanes], 1))

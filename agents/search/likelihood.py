@@ -1,33 +1,35 @@
-"""Likelihood: how likely a policy would have made the plays that a View has seen, in each of its worlds.
+"""Likelihood: how likely a policy would have made the plays that a View has seen, in each of its worlds; and how
+likely a belief head thinks it that the cards lie as in that world.
 
-Enters: Views, worlds of each, a policy network. Leaves: the log of the chance that the other seats do what they did,
-were they that policy and those the hands; and weights of the worlds. All their decisions count, bids, statements and
-asks too; the viewer's own do not, as they are the same in every world, nor do forced ones.
+Enters: Views, worlds of each, a player with logits or a head. Leaves: the log of the chance that the other seats did
+what they did, were they that policy and those the hands, or of the head's; and weights of the worlds. All decisions of
+the others count, bids, statements and asks too; the viewer's own do not, as they are the same in every world, nor do
+forced ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from agents.neural import Policy, action_frame, trump_first
-from agents.search.worlds import check_worlds, deal_view, is_next, play_next
+from agents.search.worlds import check_worlds, deal_view, is_next, play_next, states
 from malilla_env import RuleSet, engine
 from malilla_env.compiled import Array, Int, jit
-from malilla_env.observation import encode_views, layout
 from malilla_env.policy import BLOCK
-from malilla_env.policy import Policy as Exported
 from malilla_env.state import NONE, STATE
 from malilla_env.table import MAX_PLAYS
 from malilla_env.view import VIEW, fill_view, legal_mask
 
+if TYPE_CHECKING:  # an exported policy needs no PyTorch
+    from agents.beliefs import Believer
+    from agents.neural import NeuralPlayer
+    from malilla_env.policy import OnnxPlayer
+
+    Policy = NeuralPlayer | OnnxPlayer
+
 WORLDS = 256  # replayed at a time: their Views fill a few megabytes
-# From at most BLOCK Views and their legal actions [n, A], logits [n, A] by action id.
-Logits = Callable[[NDArray[np.void], NDArray[np.bool_]], NDArray[np.float64]]
 
 
 @jit
@@ -60,7 +62,7 @@ def log_likelihood(
     rules: RuleSet,
     views: NDArray[np.void],
     deals: NDArray[np.void],
-    policy: Policy | Exported,
+    policy: Policy,
     temperature: float = 1.0,
 ) -> NDArray[np.float64]:
     """float64 [B, K]: of what the other seats did in worlds `deals` [B, K] of each View (VIEW [B]), as `sample` makes.
@@ -75,7 +77,6 @@ def log_likelihood(
     orders, total = np.ascontiguousarray(deals["cards"]), np.zeros(deals.size)
     row, seen = np.zeros(2, STATE), np.zeros(WORLDS * MAX_PLAYS, VIEW)
     actions, worlds = np.zeros(len(seen), np.int64), np.zeros(len(seen), np.int64)
-    logits = _logits_of(rules, policy)
     for first in range(0, deals.size, WORLDS):
         count = int(_decisions(views, rules.table, orders, first, row, seen, actions, worlds))
         if count < 0:
@@ -84,9 +85,23 @@ def log_likelihood(
         for start in range(0, count, BLOCK):
             block = slice(start, min(start + BLOCK, count))
             legal = legal_mask(rules, seen[block])
-            logs = log_softmax(logits(seen[block], legal) / temperature, legal)
+            logs = log_softmax(policy.logits(seen[block], legal) / temperature, legal)
             np.add.at(total, worlds[block], np.take_along_axis(logs, actions[block, None], axis=1)[:, 0])
     return total.reshape(deals.shape)
+
+
+def log_belief(
+    rules: RuleSet, views: NDArray[np.void], deals: NDArray[np.void], believer: Believer
+) -> NDArray[np.float64]:
+    """float64 [B, K]: the sum over the unseen cards of the log of the chance that each lies where a world has it.
+
+    Deals [B, K] are worlds of the Views (VIEW [B], of seats on turn), as `sample` makes; ValueError for any other.
+    """
+    from agents.beliefs import held
+
+    lies = held(rules, np.repeat(views["seat"], deals.shape[1]), states(rules, views, deals))
+    chances = believer.log_chances(views)
+    return np.einsum("bkhc,bhc->bk", lies.reshape(*deals.shape, *chances.shape[1:]), chances)
 
 
 def log_softmax(logits: NDArray[np.float64], legal: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -105,43 +120,3 @@ def weigh(log_likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     normalised: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
     return normalised
-
-
-# --- what the policy says, in blocks of one size: the last bits of a result may depend on it
-def _logits_of(rules: RuleSet, policy: Policy | Exported) -> Logits:
-    if isinstance(policy, torch.nn.Module):
-        policy.eval()
-        return lambda views, legal: _network_logits(rules, policy, views, legal)
-    return lambda views, legal: _exported_logits(rules, policy, views, legal)
-
-
-def _block(rules: RuleSet, dtype: Any) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Zeros for BLOCK observations and masks."""
-    return np.zeros((BLOCK, layout(rules).width), np.float32), np.zeros((BLOCK, rules.num_actions), dtype)
-
-
-def _network_logits(
-    rules: RuleSet, policy: Policy, views: NDArray[np.void], legal: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Of a network in its own frame, on the device where it lies."""
-    orders = trump_first(views["trump"])
-    frame = action_frame(rules, orders)
-    observation, mask = _block(rules, np.bool_)
-    encode_views(rules, views, orders, out=observation[: len(views)])
-    mask[: len(views)] = np.take_along_axis(legal, frame, axis=1)
-    device = next(policy.parameters()).device
-    with torch.inference_mode():
-        framed = policy(*(torch.from_numpy(array).to(device) for array in (observation, mask)))
-    logits = np.zeros(legal.shape)
-    np.put_along_axis(logits, frame, framed[: len(views)].double().cpu().numpy(), axis=1)
-    return logits
-
-
-def _exported_logits(
-    rules: RuleSet, policy: Exported, views: NDArray[np.void], legal: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Of an exported policy, which holds the change of frame inside."""
-    observation, mask = _block(rules, np.float32)
-    encode_views(rules, views, out=observation[: len(views)])
-    mask[: len(views)] = legal
-    return policy.logits(observation, mask)[: len(views)].astype(np.float64)

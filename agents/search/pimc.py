@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.base import Agent
-from agents.search.worlds import sample, states
+from agents.search.worlds import check_views, sample, states
 from malilla_env import RuleSet
 from malilla_env.compiled import Array, jit, mix
 from malilla_env.players import HeuristicPlayer
@@ -103,6 +103,7 @@ class PIMCPlayer(OpenPlayer):
 
     ``tricks``: only the last so many are solved; before them plays ``before``, any player by name. ``weights``: a
     checkpoint or exported policy; worlds then count by how likely it would have made the plays seen in them.
+    ``beliefs``: a checkpoint with a belief head; worlds then count by how likely it thinks that the cards lie so.
     ``threads``: of the solver; default all cores. The same keys give the same play, whatever the batch or the threads.
     ValueError: an option that makes no sense, or rules that the solver does not play.
     """
@@ -118,6 +119,7 @@ class PIMCPlayer(OpenPlayer):
         weights: str = "",
         milliseconds: int | None = None,
         threads: int | None = None,
+        beliefs: str = "",
     ) -> None:
         super().__init__(rules, threads)
         self.worlds = WORLDS if worlds is None and not milliseconds else worlds
@@ -133,14 +135,18 @@ class PIMCPlayer(OpenPlayer):
         self.before = _player(before, rules)
         if getattr(self.before, "sees_all", False):
             raise ValueError(f"pimc: before={before} sees all hands, and pimc is shown none: choose another player")
+        if weights and beliefs:
+            raise ValueError("pimc: weights and beliefs both weigh the worlds: give one of them")
         self.policy = _policy(weights, rules) if weights else None
+        self.believer: Any = _believer(beliefs, rules) if beliefs else None
         given = {"worlds": worlds, "tricks": tricks, "before": before if before != "heuristic" else None}
-        given |= {"weights": weights or None, "milliseconds": milliseconds}
+        given |= {"weights": weights or None, "beliefs": beliefs or None, "milliseconds": milliseconds}
         options = ",".join(f"{key}={value}" for key, value in given.items() if value is not None)
         self.name = f"pimc:{options}" if options else "pimc"
 
     def act(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """int64 [B]: an action for each View; 0 where the game is over."""
+        """int64 [B]: an action for each View; 0 where the game is over. ValueError: what is no View, or no key."""
+        check_views(self.rules, views, keys)
         actions = np.array(self.before.act(views, keys), np.int64)
         choices = to_solve(views, self.tricks)
         lanes = 1 if self.seconds else max(1, MOST // (self.worlds or MOST))
@@ -179,12 +185,14 @@ class PIMCPlayer(OpenPlayer):
         )
 
     def _weights(self, views: NDArray[np.void], deals: NDArray[np.void]) -> NDArray[np.float64]:
-        """float64 [B, K]: how much each world counts; the same for all without a policy."""
-        if self.policy is None:
+        """float64 [B, K]: how much each world counts; the same for all without a policy or beliefs."""
+        if not (self.policy or self.believer):
             return np.full(deals.shape, 1 / deals.shape[1])
-        from agents.search.likelihood import log_likelihood, weigh
+        from agents.search.likelihood import log_belief, log_likelihood, weigh
 
-        return weigh(log_likelihood(self.rules, views, deals, self.policy))
+        if self.policy:
+            return weigh(log_likelihood(self.rules, views, deals, self.policy))
+        return weigh(log_belief(self.rules, views, deals, self.believer))
 
 
 def to_solve(views: NDArray[np.void], tricks: int) -> NDArray[np.int64]:
@@ -207,8 +215,18 @@ def _player(spec: str, rules: RuleSet) -> Agent:
 
 
 def _policy(path: str, rules: RuleSet) -> Any:
-    """The network of a checkpoint folder, or an exported policy."""
-    from agents.learning.checkpoint import load_policy
-    from malilla_env.policy import Policy
+    """Who plays by an exported policy, which needs no PyTorch, or by the network of a checkpoint or packed file."""
+    if path.endswith(".onnx"):
+        from malilla_env.policy import OnnxPlayer
 
-    return Policy(path, rules) if path.endswith(".onnx") else load_policy(Path(path), rules)
+        return OnnxPlayer(path, rules)
+    from agents.neural import NeuralPlayer
+
+    return NeuralPlayer.load(Path(path), rules)
+
+
+def _believer(path: str, rules: RuleSet) -> Any:
+    """Who says where cards lie by the belief head of a checkpoint folder."""
+    from agents.beliefs import Believer
+
+    return Believer.load(Path(path), rules)

@@ -1,13 +1,25 @@
-"""What every test shares: the visit counts of the rule tests, printed as a table when the tests are over."""
+"""What tests share: one thread for PyTorch; the visit counts of the rule tests, a table when the tests are over."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 TABLES: dict[str, Counter[str]] = {}  # title -> counts, of this process
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """PyTorch keeps to one thread, since sums depend on it, and has as many as before when the test is over."""
+    import torch  # which the tests of the rules do without
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import train
 from agents.learning import checkpoint, ppo
 from agents.learning.checkpoint import Progress
 from agents.learning.config import Config, Imitation, Ppo, config_from, load_config
+from agents.learning.goal import MatchChance, Points, new_goal
 from agents.learning.muon import Muon, orthogonal
 from agents.learning.ppo import Learner, losses
 from agents.learning.rollout import (
@@ -29,12 +29,16 @@ from agents.learning.rollout import (
     collect,
     play_hands,
     sample,
+    start_scores,
 )
 from agents.learning.teacher import Teacher
+from agents.matches import MatchTable
 from agents.neural import Critic, NeuralPlayer, Policy, action_frame, trump_first
 from malilla_env import PRESETS, GameBatch, layout, ruleset
 from malilla_env.observation import encode_views
 from malilla_env.players import HeuristicPlayer, RandomPlayer
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 ROOT = Path(__file__).parents[1]
 SMOKE = ROOT / "configs" / "smoke.toml"
@@ -44,13 +48,6 @@ SMALL = {
     "ppo": {"lanes": 16, "minibatch": 128},
     "evaluation": {"every": 0},
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
 
 
 def small(**values: object) -> Config:
@@ -69,7 +66,7 @@ def networks(scale: float = 1.0) -> tuple[Policy, Critic]:
 # --- rollout
 def test_a_rollout_keeps_real_choices_only_in_the_networks_frame() -> None:
     steps = play_hands(RULES, *networks(), lanes=32, seed=10, update=0)
-    legal, observation = np.concatenate(steps.legal), np.concatenate(steps.observation)
+    legal, observation = torch.cat(steps.legal).numpy(), torch.cat(steps.observation).numpy()
     action = np.concatenate(steps.action)
     assert len(steps.reward) == 40
     assert legal.sum(axis=1).min() == 2
@@ -87,6 +84,28 @@ def test_case_14_a_trajectory_is_one_hand_and_its_rewards_are_the_margin() -> No
     other = play_hands(RULES, *networks(), lanes=64, seed=10, update=4)
     assert np.array_equal(first.observation[0], steps.observation[0])
     assert not np.array_equal(other.observation[0], steps.observation[0])
+
+
+def test_played_for_the_match_a_hand_pays_the_chance_that_it_leaves() -> None:
+    table = MatchTable.of(RULES, RandomPlayer(RULES), seed=20, hands=500)
+    steps = play_hands(RULES, *networks(), lanes=64, seed=10, update=3, goal=MatchChance(table, points=80.0))
+    paid = np.stack(steps.reward)  # [plies, lanes, sides]
+    assert np.allclose(paid.sum(axis=2), 0, atol=1e-4)
+    assert not paid[:-1].any()
+    scores, points = start_scores(RULES, 64, 10, 3), np.sum(play_hands(RULES, *networks(), 64, 10, 3).reward, axis=0)
+    assert np.abs(paid).max() == 40  # some match is over
+    low = (scores < 10).all(axis=1)  # and where none can be, the side with more points has gained
+    assert np.corrcoef(paid[-1][low, 0], points[low, 0])[0, 1] > 0.5
+
+
+def test_what_hands_are_played_for_is_checked() -> None:
+    assert isinstance(new_goal(small().match, RULES, 10), Points)
+    with pytest.raises(ValueError, match=r"match\.points 0\.0 must be 1 to 10000"):
+        small(match={"points": 0})
+    with pytest.raises(ValueError, match="unknown player 'nobody'"):
+        new_goal(small(match={"player": "nobody"}).match, RULES, 10)
+    with pytest.raises(ValueError, match="manille-3 is not, it has 3 sides"):
+        new_goal(small(match={"player": "random"}).match, ruleset("manille-3"), 10)
 
 
 @pytest.mark.parametrize("gae_lambda", [0.0, 0.7, 1.0])
@@ -125,7 +144,8 @@ def test_case_13_and_15_illegal_actions_are_never_drawn() -> None:
     steps = play_hands(RULES, policy, critic, lanes=2500, seed=12, update=0)
     assert len(steps.reward) == 40
     assert all(
-        legal[np.arange(len(legal)), action].all() for legal, action in zip(steps.legal, steps.action, strict=True)
+        legal.numpy()[np.arange(len(legal)), action].all()
+        for legal, action in zip(steps.legal, steps.action, strict=True)
     )
     assert np.abs(np.sum(steps.reward, axis=0)).max() <= 35
 
@@ -271,7 +291,7 @@ def test_case_15_one_legal_move_and_extreme_logits_stay_finite() -> None:
     batch = batch_of(collect(RULES, policy, critic, Ppo(lanes=8), seed=10, update=0))
     batch["legal"] = torch.zeros_like(batch["legal"])
     batch["legal"][torch.arange(len(batch["action"])), batch["action"]] = True  # one legal move in every row
-    parts = losses(learner, batch, clip=0.2)
+    parts = losses(learner, batch, Ppo(), len(batch["action"]))
     ppo.step(learner, parts, entropy=0.01, max_gradient=1.0)
     assert all(torch.isfinite(part) for part in parts.values())
     assert float(parts["entropy"].detach()) == 0
@@ -300,6 +320,8 @@ def test_an_update_raises_the_probability_of_what_gained() -> None:
 
 def test_schedules_run_from_their_first_value_to_their_last() -> None:
     assert [ppo.anneal(1.0, 0.2, fraction) for fraction in (0.0, 0.5, 1.0, 2.0)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
+    rates = [ppo.decay(1e-2, 1e-4, fraction) for fraction in (0.0, 0.5, 1.0, 2.0)]
+    assert rates == pytest.approx([1e-2, 1e-3, 1e-4, 1e-4])
 
 
 # --- config

@@ -27,15 +27,10 @@ from malilla_env import policy as exported
 from malilla_env.observation import encode_views
 from malilla_env.players import RandomPlayer
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CONFIGS = Path(__file__).parents[1] / "configs"
 UNLIKE = ("malilla-redeal", "manille-parlee", "manille-encheres", "manille-3", "manille-3-dead", "manille-2")
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
 
 
 def smoke(name: str) -> Path:

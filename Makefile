@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 PYTEST := OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(RUN) -m pytest
 TYPED := $(wildcard agents arena benchmarks train.py evaluate.py export.py)
 
-.PHONY: help setup train test test-all test-plain check format bench mutate wheel clean
+.PHONY: help setup train test test-all test-plain check format bench bench-train mutate wheel clean
 
 help: ## these lines
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -45,6 +45,9 @@ format: setup ## put style right
 
 bench: setup ## speed on one core, beside peers measured in the same run (benchmarks/results.json)
 	$(RUN) -m benchmarks --json benchmarks/results.json
+
+bench-train: setup ## speed of training on all cores, beside MaskablePPO in the same run (benchmarks/training.json)
+	$(RUN) -m benchmarks.training --json benchmarks/training.json
 
 mutate: setup ## break the rules in small ways, one at a time; the tests must notice each
 	$(RUN) tests/mutate.py

@@ -1,6 +1,7 @@
 """`python -m benchmarks`: every benchmark on one core, as a table and, with --json, as a file.
 
 Names choose among them: `python -m benchmarks core env`. Exit status 0 whether or not targets are met: the table says.
+Training takes every core, and stands apart: `python -m benchmarks.training`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from benchmarks.measure import Effort
-from benchmarks.report import measured, table, write_json
+from benchmarks.report import console, measured, table, write_json
 
 BENCHMARKS = ("core", "games", "env", "solver", "memory", "startup")
 
@@ -44,17 +44,14 @@ def run(
     if unknown:
         raise SystemExit(f"unknown benchmark {', '.join(unknown)}: choose among {', '.join(BENCHMARKS)}")
     effort = Effort(seconds, repeats, batch, deals)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)  # a file has no width of its own
-    comparisons = []
+    shown, comparisons = console(), []
     for name in names:
-        with console.status(f"measuring {name}"):
+        with shown.status(f"measuring {name}"):
             comparisons += measured(name, effort)
-    console.print(table(comparisons, effort))
+    shown.print(table(comparisons, effort))
     if json:
         write_json(json, comparisons, effort)
-        console.print(f"every run: {json}")
+        shown.print(f"every run: {json}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Enters: contestants, each a function that does a piece of work and says how many units it did. Leaves: Comparisons,
 whose ratios pair runs of one round, so that a noisy machine slows both. Time is the processor time of this process: the
-work is single-threaded, and what other processes take of the core is not its cost. Knows nothing of games.
+work is single-threaded, and what other processes take of the core is not its cost. Work of several threads or processes
+comes as a Stretch, which keeps its own time. Knows nothing of games.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 
 # Does a piece of work; returns how many units (decisions, steps) it did.
 Work = Callable[[], int]
+# Works for about so many seconds; returns how many units it did, and in what time.
+Stretch = Callable[[float], tuple[int, float]]
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "TORCH_NUM_THREADS")
 
 
 @dataclass(frozen=True)
 class Effort:
-    """`repeats` rounds of `seconds` of processor time for each contestant; `batch` games stepped together.
+    """`repeats` rounds of `seconds` for each contestant; `batch` games stepped together.
 
     Of a solver, `deals` are solved.
     """
@@ -73,22 +77,33 @@ def keep_to_one_core() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def rate(work: Work, seconds: float) -> float:
-    """Units a second of processor time, over as many whole pieces of work as fill `seconds`."""
-    units, start = 0, time.process_time()
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def spend(work: Work, clock: Callable[[], float], seconds: float) -> tuple[int, float]:
+    """As many whole pieces of work as fill `seconds` of a clock: the units done and the seconds spent."""
+    units, start = 0, clock()
     while True:
         units += work()
-        spent = time.process_time() - start
+        spent = clock() - start
         if spent >= seconds:
-            return units / spent
+            return units, spent
 
 
 def race(contestants: Mapping[str, Work], effort: Effort) -> dict[str, list[float]]:
+    """`take_turns` of single-threaded work: units a second of processor time."""
+    return take_turns({name: partial(spend, work, time.process_time) for name, work in contestants.items()}, effort)
+
+
+def take_turns(contestants: Mapping[str, Stretch], effort: Effort) -> dict[str, list[float]]:
     """Rates of each contestant in each round; they take turns, and a short run of each is not counted."""
-    for work in contestants.values():
-        rate(work, effort.seconds / 4)
+    for stretch in contestants.values():
+        stretch(effort.seconds / 4)
     rates: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(effort.repeats):
-        for name, work in contestants.items():
-            rates[name].append(rate(work, effort.seconds))
+        for name, stretch in contestants.items():
+            units, spent = stretch(effort.seconds)
+            rates[name].append(units / spent)
     return rates

@@ -9,11 +9,13 @@ from importlib import import_module, metadata
 from pathlib import Path
 from statistics import median
 
+from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import Comparison, Effort
 
-PACKAGES = ("numpy", "numba", "open-spiel", "pettingzoo", "rlcard")
+PACKAGES = ("numpy", "numba", "open-spiel", "pettingzoo", "rlcard", "torch", "stable-baselines3", "sb3-contrib")
+ONE_CORE = "Speed on one core, beside peers measured in the same run"
 
 
 def measured(name: str, effort: Effort) -> list[Comparison]:
@@ -60,12 +62,23 @@ def cpu() -> str:
     return next(names, platform.processor() or platform.machine())
 
 
-def table(rows: list[Comparison], effort: Effort) -> Table:
+def console() -> Console:
+    """Where a table is printed: a file has no width of its own."""
+    terminal = Console()
+    return terminal if terminal.is_terminal else Console(width=120)
+
+
+def table(
+    rows: list[Comparison],
+    effort: Effort,
+    title: str = ONE_CORE,
+    clock: str = "rates by processor time, starts by the clock",
+) -> Table:
+    """What was measured; `clock` says by which time."""
     made = Table(
-        title="Speed on one core, beside peers measured in the same run",
+        title=title,
         caption=f"{cpu()}, Python {platform.python_version()}, batch {effort.batch}: medians, and below them "
-        f"the lowest and highest, of {effort.repeats} rounds; ratio = ours / peer, round by round; "
-        "rates by processor time, starts by the clock",
+        f"the lowest and highest, of {effort.repeats} rounds; ratio = ours / peer, round by round; {clock}",
         show_lines=True,
     )
     for heading in ("what", "ours", "peer", "peer's", "ratio", "target"):

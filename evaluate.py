@@ -53,7 +53,7 @@ class Options:
     minutes: float = 0.0
     """And after about so many minutes, with the pairs played until then."""
     batch_size: int = BLOCK
-    """Pairs played together at most; changes speed and memory, no result."""
+    """Pairs played together at most; changes speed and memory, no result (but where a width or a time ends)."""
     json: Path | None = None
     """Write the figures to this file."""
     report: Path | None = None

@@ -2,10 +2,12 @@
 
     python export.py runs/cpu --out malilla.onnx
     python export.py runs/cpu --out malilla.onnx --figures figures.json
+    python export.py runs/cpu --out malilla.safetensors
 
-Enters: a run's folder or a checkpoint. Leaves: a file that takes observation and mask as the environments give them and
-answers with masked logits in their action ids; the network's own frame stays inside. The file is put in its place only
-after it has agreed with the original on states of the policy's own play. docs/EXPORT.md says what is in it.
+Enters: a run's folder, a checkpoint, or a policy packed as one .safetensors file. Leaves: such a file, the weights as
+they are; or an .onnx file that takes observation and mask as the environments give them and answers with masked logits
+in their action ids; the network's own frame stays inside. An .onnx file is put in its place only after it has agreed
+with the original on states of the policy's own play. docs/EXPORT.md says what is in both.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from torch import Tensor, nn
 from agents.learning import checkpoint
 from agents.learning.rollout import start_scores
 from agents.neural import NeuralPlayer, Policy, action_frame, trump_first
+from agents.registry import FILES
 from malilla_env import GameBatch, RuleSet, __version__
 from malilla_env import policy as exported
 from malilla_env.cards import SUIT_NAMES
@@ -55,14 +58,14 @@ class NotProvedError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """Export a trained policy to one ONNX file, checked against the original."""
+    """Export a trained policy to one file: ONNX, checked against the original, or its weights as safetensors."""
 
     checkpoint: Annotated[Path, tyro.conf.Positional]
-    """A run's folder (its newest checkpoint is taken) or a checkpoint's."""
+    """A run's folder (its newest checkpoint is taken), a checkpoint's, or a policy's .safetensors file."""
     out: Path
-    """The file to write; one that is there is replaced."""
+    """The file to write, .onnx or .safetensors; one that is there is replaced."""
     figures: Path | None = None
-    """What evaluate.py --json wrote about this policy, to be kept in the file."""
+    """What evaluate.py --json wrote about this policy, to be kept in an .onnx file."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,12 +83,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def export(options: Options, console: Console) -> None:
-    """Write the file beside its place, compare it with the original, and only then move it there."""
+    """Write a policy as the one file or the other, by the name of the file."""
     check_place(options.out)
-    folder = checkpoint.find(options.checkpoint)
-    meta = checkpoint.read_meta(folder)
+    if options.figures and options.out.suffix == checkpoint.PACKED:
+        raise ValueError(f"--figures: {options.out} cannot keep them, an .onnx file can")
+    place, meta = checkpoint.stored(options.checkpoint)
+    if options.out.suffix == checkpoint.PACKED:
+        checkpoint.pack(place, options.out)
+    else:
+        write_model(place, meta, options, console)
+    size = options.out.stat().st_size / 1e6
+    game = meta["rules"]["name"]
+    console.print(f"{place} -> {options.out}: {game}, {size:.1f} MB", highlight=False, markup=False, soft_wrap=True)
+
+
+def write_model(place: Path, meta: dict[str, Any], options: Options, console: Console) -> None:
+    """Write the ONNX file beside its place, compare it with the original, and only then move it there."""
     rules = RuleSet.from_dict(meta["rules"])
-    policy = checkpoint.load_policy(folder, rules).eval()
+    policy = checkpoint.load_policy(place, rules).eval()
     told = metadata(rules, meta, read_figures(options.figures, rules))
     part = options.out.with_name(f".{options.out.name}.{os.getpid()}")
     try:
@@ -94,16 +109,14 @@ def export(options: Options, console: Console) -> None:
         os.replace(part, options.out)
     finally:
         part.unlink(missing_ok=True)
-    size = options.out.stat().st_size / 1e6
-    console.print(
-        f"{folder} -> {options.out}: {rules.name}, {size:.1f} MB", highlight=False, markup=False, soft_wrap=True
-    )
 
 
 def check_place(out: Path) -> None:
     """Refuse a file that cannot be written before time is spent on it."""
     if out.is_dir() or not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise ValueError(f"cannot write {out}: name a file in an existing folder that you may write to")
+    if out.suffix not in FILES:
+        raise ValueError(f"cannot write {out}: its name must end in {' or '.join(FILES)}")
 
 
 # --- the model
@@ -202,6 +215,7 @@ def metadata(rules: RuleSet, meta: dict[str, Any], figures: dict[str, Any] | Non
         for block in plan.blocks
     ]
     training = {key: meta[key] for key in ("decisions", "update", "config")} | {"seed": meta["config"]["seed"]}
+    training |= {"changes": meta["changes"]} if meta.get("changes") else {}
     told = {
         "format": exported.FORMAT,
         "version": __version__,

@@ -23,25 +23,41 @@ NAMED: dict[str, tuple[str, dict[str, type]]] = {
     "heuristic": ("malilla_env.players:HeuristicPlayer", {}),
     "pimc": (
         "agents.search.pimc:PIMCPlayer",
-        {"worlds": int, "tricks": int, "before": str, "weights": str, "milliseconds": int, "threads": int},
+        {
+            "worlds": int,
+            "tricks": int,
+            "before": str,
+            "weights": str,
+            "beliefs": str,
+            "milliseconds": int,
+            "threads": int,
+        },
     ),
     "ismcts": (
         "agents.search.ismcts:ISMCTSPlayer",
         {"iterations": int, "exploration": float, "rollouts": str, "milliseconds": int, "threads": int},
     ),
+    "policy": ("agents.shipped:policy", {}),
+    "policy+pimc": (
+        "agents.shipped:policy_with_search",
+        {"worlds": int, "tricks": int, "milliseconds": int, "threads": int},
+    ),
+    "champion": ("agents.shipped:champion", {"threads": int}),
     "oracle": ("agents.search.pimc:OraclePlayer", {"threads": int}),
 }
 CHECKPOINT = "agents.neural:NeuralPlayer.load"  # these two take a path and the rules
 EXPORTED = "malilla_env.policy:OnnxPlayer"
+FILES = (".onnx", ".safetensors")
 
 CHOICES = (
-    "random, heuristic, pimc:worlds=30, ismcts:iterations=1000, oracle (sees all hands), the path of a checkpoint "
-    "folder, the path of an .onnx file, or module:factory for a player of your own"
+    "random, heuristic, pimc:worlds=30, ismcts:iterations=1000, policy, policy+pimc and champion (of a policy that "
+    "ships), oracle (sees all hands), the path of a checkpoint folder, of an .onnx or a .safetensors file, or "
+    "module:factory for a player of your own"
 )
 
 
 def make(spec: str, rules: RuleSet) -> Agent:
-    """The player of a spec: one of NAMED, a checkpoint folder, a file ``*.onnx``, or ``module:factory``.
+    """The player of a spec: one of NAMED, a checkpoint folder, a file of one of FILES, or ``module:factory``.
 
     Named players take options as ``name:key=value,key=value``; a factory is called with the rules.
     ValueError: no such player, an option it does not take, or a player that cannot be loaded; the spec is named.
@@ -51,7 +67,7 @@ def make(spec: str, rules: RuleSet) -> Agent:
         place, types = NAMED[name]
         given = _options(spec, options, types)
         return _checked(spec, _named(spec, place, rules, given))
-    if spec.endswith(".onnx") or os.sep in spec or (spec and Path(spec).is_dir()):
+    if spec.endswith(FILES) or os.sep in spec or (spec and Path(spec).is_dir()):
         return _stored(spec, EXPORTED if spec.endswith(".onnx") else CHECKPOINT, rules)
     if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", spec):
         return _own(spec, rules)
@@ -75,7 +91,11 @@ def _options(spec: str, text: str, types: dict[str, type]) -> dict[str, Any]:
         if key not in types or not equals or key in options:
             known = ", ".join(f"{key}={kind.__name__}" for key, kind in types.items()) or "none"
             raise ValueError(f"player {spec!r}: {item!r} is not an option, each given once; it takes: {known}")
+        if not value:
+            raise ValueError(f"player {spec!r}: {key}= needs a value")
         try:
+            if "_" in value and types[key] is not str:  # Python's own 1_000
+                raise ValueError
             options[key] = types[key](value)
         except ValueError:
             raise ValueError(f"player {spec!r}: {key} must be {types[key].__name__}, not {value!r}") from None
@@ -85,7 +105,7 @@ def _options(spec: str, text: str, types: dict[str, type]) -> dict[str, Any]:
 def _named(spec: str, place: str, rules: RuleSet, options: dict[str, Any]) -> Any:
     try:
         return _maker(spec, place)(rules, **options)
-    except (ValueError, OSError) as error:
+    except (ImportError, ValueError, OSError) as error:
         raise ValueError(f"player {spec!r}: {error}") from error
 
 

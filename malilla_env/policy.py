@@ -28,19 +28,19 @@ BLOCK = 256  # rows of every pass of a player: the last bits of a result may dep
 def play_in_blocks(
     rules: RuleSet,
     views: NDArray[np.void],
-    choose: Callable[[NDArray[np.void], NDArray[np.bool_]], NDArray[np.int64]],
+    logits: Callable[[NDArray[np.void], NDArray[np.bool_]], NDArray[np.float64]],
 ) -> NDArray[np.int64]:
-    """int64 [B]: an action for each View (VIEW [B]); 0 where the game is over.
+    """int64 [B]: the likeliest action for each View (VIEW [B]); 0 where the game is over.
 
-    ``choose`` is given at most BLOCK Views [n] and their masks [n, A], and only such as have a choice: a forced move
-    needs no network.
+    ``logits`` [n, A] are asked for at most BLOCK Views [n] and their masks [n, A], and only for such as have a choice:
+    a forced move needs no network.
     """
     legal = legal_mask(rules, views)
     actions: NDArray[np.int64] = legal.argmax(axis=1)
     choices = np.flatnonzero(legal.sum(axis=1) > 1)
     for start in range(0, len(choices), BLOCK):
         rows = choices[start : start + BLOCK]
-        actions[rows] = choose(views[rows], legal[rows])
+        actions[rows] = logits(views[rows], legal[rows]).argmax(axis=1)
     return actions
 
 
@@ -102,16 +102,15 @@ class OnnxPlayer:
 
     def act(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """int64 [B]: an action for each View (VIEW [B]); 0 where the game is over."""
-        return play_in_blocks(self.rules, views, self._choose)
+        return play_in_blocks(self.rules, views, self.logits)
 
-    def _choose(self, views: NDArray[np.void], legal: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """int64 [n]: the likeliest actions of at most BLOCK Views, computed in one block of exactly BLOCK rows."""
+    def logits(self, views: NDArray[np.void], legal: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """float64 [n, A]: of at most BLOCK Views [n] and their masks [n, A], in one block of exactly BLOCK rows."""
         observation = np.zeros((BLOCK, layout(self.rules).width), np.float32)
         encode_views(self.rules, views, out=observation[: len(views)])
         mask = np.zeros((BLOCK, self.rules.num_actions), np.float32)
         mask[: len(views)] = legal
-        best: NDArray[np.int64] = self.policy.logits(observation, mask)[: len(views)].argmax(axis=1)
-        return best
+        return self.policy.logits(observation, mask)[: len(views)].astype(np.float64)
 
 
 def _session(path: Path) -> Any:

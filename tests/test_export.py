@@ -275,6 +275,8 @@ def test_a_file_that_is_there_is_replaced(
         (["{run}", "--out", "{tmp}/F.onnx", "--figures", "{tmp}/text"], "text is not what evaluate.py --json writes"),
         (["{run}", "--out", "{tmp}/F.onnx", "--figures", "{tmp}/list"], "list is not what evaluate.py --json writes"),
         (["{run}", "--out", "{tmp}/F.onnx", "--figures", "{tmp}/long"], "long has no figures of rule set malilla"),
+        (["{run}", "--out", "{tmp}/F.pt"], r"cannot write .*F\.pt: its name must end in \.onnx or \.safetensors"),
+        (["{run}", "--out", "{tmp}/F.safetensors", "--figures", "{tmp}/long"], r"--figures: .* an \.onnx file can"),
         (["{tmp}/old", "--out", "{tmp}/F.onnx"], "old reads observation layout 0123, .* writes [0-9a-f]{16}"),
         (["{tmp}/torn", "--out", "{tmp}/F.onnx"], "cannot load .*policy.safetensors"),
     ],

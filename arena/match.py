@@ -22,10 +22,9 @@ from malilla_env import GameBatch, RuleSet
 from malilla_env.rewards import hand_result
 
 BLOCK = 2048  # duplicate pairs played together, at most
-FIRST_BLOCK, SHORT = (
-    4,
-    2.0,
-)  # the first block of pairs; each is twice as large while one takes less than so many seconds
+FIRST_BLOCK = 4  # pairs; each block is twice as large as the one before, while it pays:
+SHORT = 2.0  # while one takes less than so many seconds,
+CHEAPER = 0.8  # or a pair of it at most this share of what one took in the block before
 
 
 @dataclass(frozen=True)
@@ -70,14 +69,16 @@ def meet(
         raise ValueError(f"{pairs} pairs in blocks of {block}: both must be 1 or more")
     before = (a.reneges, b.reneges)
     margins, wins, flags = np.empty(pairs), np.empty(pairs), np.zeros((2, 2), np.int64)
-    done, size = 0, min(FIRST_BLOCK, block)
+    done, size, pace = 0, min(FIRST_BLOCK, block), np.inf
     while done < pairs and not (done > 1 and enough(margins[:done])):
         began, streams = perf_counter(), np.arange(done, min(done + size, pairs))
         margins[streams], wins[streams], flagged = _play(a, b, rules, seed, streams, episode)
         flags += flagged
         done += len(streams)
         advance(len(streams))
-        size = min(2 * size, block) if perf_counter() - began < SHORT else size
+        took, before_this = perf_counter() - began, pace
+        pace = took / len(streams)
+        size = min(2 * size, block) if took < SHORT or pace < CHEAPER * before_this else size
     margins, wins = margins[:done], wins[:done]
     reneges = (a.reneges - before[0], b.reneges - before[1])
     capotes, zapatos = ((int(of_a), int(of_b)) for of_a, of_b in flags)

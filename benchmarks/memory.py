@@ -1,9 +1,11 @@
-"""Bytes of one game in memory: a row of the batch, beside a clone of an OpenSpiel state as the process grows by it."""
+"""Bytes of one game in memory: a row of the batch, beside a clone of an OpenSpiel state as a process grows by it."""
 
 from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,16 @@ def halfway(name: str) -> Any:
     return state
 
 
-def bytes_per_clone(state: Any, clones: int) -> float:
-    before = resident_bytes()
+def bytes_per_clone(clones: int) -> float:
+    """In a process of its own: one that has freed memory fills that first, and may not grow at all."""
+    command = [sys.executable, "-m", "benchmarks.memory", str(clones)]
+    root = Path(__file__).parents[1]
+    return float(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def growth(clones: int) -> float:
+    """Bytes by which this process grows for each of so many clones."""
+    state, before = halfway("spades"), resident_bytes()
     kept = [state.clone() for _ in range(clones)]
     return (resident_bytes() - before) / len(kept)
 
@@ -38,5 +48,9 @@ def compare(effort: Effort) -> list[Comparison]:
     row = float(GameBatch(ruleset("malilla"), 1, seed=11).state.dtype.itemsize)
     if not Path("/proc/self/statm").exists():
         return []
-    clone = bytes_per_clone(halfway("spades"), max(10_000, 5 * effort.batch))
+    clone = bytes_per_clone(max(10_000, 5 * effort.batch))
     return [Comparison("bytes of a game", "bytes", [row], "OpenSpiel spades, a cloned state", [clone])]
+
+
+if __name__ == "__main__":
+    print(growth(int(sys.argv[1])))

@@ -259,7 +259,6 @@ import os, signal, sys
 import train
 from agents.learning import checkpoint
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 calls, plain = int(os.environ["CALLS"]), checkpoint.save_file
 def save_file(*arguments):
     global calls

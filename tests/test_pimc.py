@@ -14,7 +14,7 @@ from agents.learning.checkpoint import Progress, save
 from agents.learning.config import config_from
 from agents.learning.ppo import Learner
 from agents.neural import Critic, NeuralPlayer, Policy
-from agents.search.likelihood import log_likelihood, weigh
+from agents.search.likelihood import log_likelihood
 from agents.search.pimc import OraclePlayer, PIMCPlayer, results, to_solve
 from agents.search.worlds import count_worlds, sample, states
 from arena.match import meet
@@ -157,7 +157,8 @@ def test_worlds_count_by_what_the_policy_would_have_played() -> None:
     choices = np.flatnonzero(legal_mask(RULES, views).sum(axis=1) > 1)
     chosen = []
     for world in range(5):
-        player._weights = lambda views, deals, world=world: np.eye(5)[np.full(len(views), world)]  # type: ignore[method-assign]
+        only = np.where(np.arange(5) == world, 0.0, -1e9)
+        player._likely = lambda views, deals, only=only: np.tile(only, (len(views), 1))  # type: ignore[method-assign]
         chosen.append(player.act(views, keys)[choices])
         assert (values[choices, world, chosen[-1]] == values[choices, world].max(axis=1)).all()
     assert any(not np.array_equal(chosen[0], other) for other in chosen[1:])
@@ -179,7 +180,7 @@ def test_weights_come_from_a_checkpoint(tmp_path: Path) -> None:
     player = PIMCPlayer(RULES, worlds=5, threads=1)
     assert not np.array_equal(player.act(views, keys), chosen)
     judge = NeuralPlayer(RULES, policy)
-    player._weights = lambda views, deals: weigh(log_likelihood(RULES, views, deals, judge))  # type: ignore[method-assign]
+    player._likely = lambda views, deals: log_likelihood(RULES, views, deals, judge)  # type: ignore[method-assign]
     assert np.array_equal(player.act(views, keys), chosen)
 
 
@@ -238,6 +239,25 @@ def test_a_time_is_kept_with_a_legal_card() -> None:
     for options in ({"milliseconds": 1}, {"milliseconds": 30, "worlds": 2}):
         player = PIMCPlayer(RULES, threads=1, **options)
         assert are_legal(games, player.act(games.views(), games.decision_keys()))
+
+
+def test_worlds_drawn_in_a_time_count_beside_each_other() -> None:
+    """One thread draws them one by one; all weight on the third is all weight on the third."""
+    games = late(RULES, 5, 12)
+    views, keys = games.views(), games.decision_keys()
+    for lane in to_solve(views, 5):
+        player, drawn = PIMCPlayer(RULES, worlds=4, milliseconds=600_000, threads=1), []
+
+        def likely(views: np.ndarray, deals: np.ndarray, drawn: list[np.ndarray] = drawn) -> np.ndarray:
+            drawn.append(deals)
+            return np.full(deals.shape, 0.0 if len(drawn) == 3 else -1e9)
+
+        player._likely = likely  # type: ignore[method-assign]
+        view = views[lane : lane + 1]
+        chosen = int(player.act(view, keys[lane : lane + 1])[0])
+        values = Solver(RULES, threads=1).values(states(RULES, view, drawn[2]))[0]
+        assert len(drawn) == 4
+        assert values[chosen] == values.max()
 
 
 @pytest.mark.parametrize(

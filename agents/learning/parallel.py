@@ -17,6 +17,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from agents.learning.rollout import Tally
@@ -121,8 +122,18 @@ def joined(device: str) -> Iterator[Processes]:
     own = torch.device("cuda", local_rank) if cuda else torch.device("cpu")
     if cuda:
         torch.cuda.set_device(own)
-    dist.init_process_group("nccl" if cuda else "gloo")
+    dist.init_process_group("nccl" if cuda else "gloo", store=_store(size == local_size), rank=rank, world_size=size)
     try:
         yield Processes(rank, size, local_size, own)
     finally:
         dist.destroy_process_group()
+
+
+def _store(one_machine: bool) -> dist.Store:
+    """Where the processes that torchrun started tell each other their addresses.
+
+    torchrun keeps one store through all its restarts, so those who start again could read addresses of before: each
+    attempt has names of its own. Not on several machines, whose torchruns need not agree on how many there were.
+    """
+    store, _, _ = next(iter(rendezvous("env://")))
+    return dist.PrefixStore(f"attempt {os.environ['TORCHELASTIC_RESTART_COUNT']}", store) if one_machine else store

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.base import Agent
+from agents.search.likelihood import log_belief, log_likelihood, weigh
 from agents.search.worlds import check_views, sample, states
 from malilla_env import RuleSet
 from malilla_env.compiled import Array, jit, mix
@@ -159,40 +160,47 @@ class PIMCPlayer(OpenPlayer):
     def _mean(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.float64]:
         """float64 [B, cards]: the mean worth of each card over the worlds."""
         assert self.worlds is not None
-        return self._sum(views, keys, self.worlds)
+        return mean_worth(*self._solved(views, keys, self.worlds))
 
     def _in_time(self, views: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """float64 [1, cards]: the sum of worths over the worlds that one View's time allows; at least one a thread."""
-        end, done, worth = perf_counter() + self.seconds, 0, np.zeros((1, 4 * self.rules.ranks))
+        """float64 [1, cards]: the mean over the worlds that one View's time allows; at least one a thread."""
+        end, done, blocks = perf_counter() + self.seconds, 0, []
         at_once, most = self.solver.threads, self.worlds or MOST
         while done == 0 or (perf_counter() < end and done < most):
             count = min(at_once, most - done)
-            worth = worth + count * self._sum(views, _next(keys, done), count)
+            blocks.append(self._solved(views, _next(keys, done), count))
             done += count
-        return worth
+        worth, likely = zip(*blocks, strict=True)
+        return mean_worth(np.concatenate(worth, axis=1), np.concatenate(likely, axis=1))
 
-    def _sum(self, views: NDArray[np.void], keys: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
-        """float64 [B, cards]: the weighted mean over `count` worlds of each View; one drawn twice is solved once."""
+    def _solved(
+        self, views: NDArray[np.void], keys: NDArray[np.uint64], count: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """float64 [B, K, cards]: what each card is worth in K = `count` worlds, one drawn twice solved once; [B, K]:
+        how likely the worlds are, in logs, up to a constant."""
         deals = sample(self.rules, views, keys, count)  # [B, K]
-        weights = self._weights(views, deals)
         lanes = np.repeat(np.arange(len(views)), count)
         marked = np.concatenate([lanes[:, None], deals["cards"].reshape(len(lanes), -1)], axis=1)
         _, first, again = np.unique(marked, axis=0, return_index=True, return_inverse=True)
         state = states(self.rules, views, deals)[first]
         worth = results(self.solver, state)[again.reshape(-1)].reshape(len(views), count, -1)
-        return np.einsum("bk,bkc->bc", weights, np.where(np.isfinite(worth), worth, 0.0)) + np.where(
-            np.isfinite(worth[:, 0]), 0.0, -np.inf
-        )
+        return worth, self._likely(views, deals)
 
-    def _weights(self, views: NDArray[np.void], deals: NDArray[np.void]) -> NDArray[np.float64]:
-        """float64 [B, K]: how much each world counts; the same for all without a policy or beliefs."""
+    def _likely(self, views: NDArray[np.void], deals: NDArray[np.void]) -> NDArray[np.float64]:
+        """float64 [B, K]: how likely each world is, in logs; all alike without a policy or beliefs."""
         if not (self.policy or self.believer):
-            return np.full(deals.shape, 1 / deals.shape[1])
-        from agents.search.likelihood import log_belief, log_likelihood, weigh
-
+            return np.zeros(deals.shape)
         if self.policy:
-            return weigh(log_likelihood(self.rules, views, deals, self.policy))
-        return weigh(log_belief(self.rules, views, deals, self.believer))
+            return log_likelihood(self.rules, views, deals, self.policy)
+        return log_belief(self.rules, views, deals, self.believer)
+
+
+def mean_worth(worth: NDArray[np.float64], likely: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64 [B, cards]: the mean of `worth` [B, K, cards], -inf where illegal, over worlds so `likely` [B, K]."""
+    legal = np.isfinite(worth[:, 0])
+    mean: NDArray[np.float64] = np.einsum("bk,bkc->bc", weigh(likely), np.where(legal[:, None], worth, 0.0))
+    mean[~legal] = -np.inf
+    return mean
 
 
 def to_solve(views: NDArray[np.void], tricks: int) -> NDArray[np.int64]:

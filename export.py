@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
-from agents.learning import checkpoint
+from agents.learning import stored
 from agents.learning.rollout import start_scores
 from agents.neural import NeuralPlayer, Policy, action_frame, trump_first
 from agents.registry import FILES
@@ -85,11 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def export(options: Options, console: Console) -> None:
     """Write a policy as the one file or the other, by the name of the file."""
     check_place(options.out)
-    if options.figures and options.out.suffix == checkpoint.PACKED:
+    if options.figures and options.out.suffix == stored.PACKED:
         raise ValueError(f"--figures: {options.out} cannot keep them, an .onnx file can")
-    place, meta = checkpoint.stored(options.checkpoint)
-    if options.out.suffix == checkpoint.PACKED:
-        checkpoint.pack(place, options.out)
+    place, meta = stored.locate(options.checkpoint)
+    if options.out.suffix == stored.PACKED:
+        stored.pack(place, options.out)
     else:
         write_model(place, meta, options, console)
     size = options.out.stat().st_size / 1e6
@@ -100,7 +100,7 @@ def export(options: Options, console: Console) -> None:
 def write_model(place: Path, meta: dict[str, Any], options: Options, console: Console) -> None:
     """Write the ONNX file beside its place, compare it with the original, and only then move it there."""
     rules = RuleSet.from_dict(meta["rules"])
-    policy = checkpoint.load_policy(place, rules).eval()
+    policy = stored.load_policy(place, rules).eval()
     told = metadata(rules, meta, read_figures(options.figures, rules))
     part = options.out.with_name(f".{options.out.name}.{os.getpid()}")
     try:

@@ -25,7 +25,7 @@ import torch
 import tyro
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from agents.learning import checkpoint, failure, league
+from agents.learning import checkpoint, failure, league, stored
 from agents.learning.checkpoint import Progress as Counters
 from agents.learning.config import Config, Evaluation, Imitation, check, load_config
 from agents.learning.events import EventLog
@@ -155,7 +155,7 @@ def start(run: Path, learner: Learner, config: Config, resume: bool) -> Counters
     if learner.processes.leads:
         if (run / "checkpoints").exists() and not resume:
             raise ValueError(f"{run} already holds a run: add --resume to go on with it, or choose another --out")
-        if resume and checkpoint.any_in(run):
+        if resume and stored.any_in(run):
             counters = checkpoint.resume(run, learner, config)
             for change in counters.changes:
                 print(f"changed (then / now) at {change}")

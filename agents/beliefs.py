@@ -97,7 +97,7 @@ class Believer:
     @classmethod
     def load(cls, path: Path, rules: RuleSet) -> Believer:
         """Of a checkpoint or run folder; ValueError if it has no belief head, or was trained for another game."""
-        from agents.learning.checkpoint import load_beliefs
+        from agents.learning.stored import load_beliefs
 
         return cls(rules, *load_beliefs(path, rules))
 

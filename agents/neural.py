@@ -104,7 +104,7 @@ class NeuralPlayer:
     @classmethod
     def load(cls, path: Path, rules: RuleSet) -> NeuralPlayer:
         """Of a checkpoint, a run folder or a packed file; ValueError if it was trained for another game or layout."""
-        from agents.learning.checkpoint import load_policy
+        from agents.learning.stored import load_policy
 
         return cls(rules, load_policy(path, rules), name=path.name)
 

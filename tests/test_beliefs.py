@@ -16,7 +16,7 @@ import agents
 import train
 from agents.beliefs import Beliefs, Believer, held, possible, true_holders
 from agents.learning import beliefs as calibration
-from agents.learning import checkpoint, ppo
+from agents.learning import checkpoint, ppo, stored
 from agents.learning.checkpoint import Progress
 from agents.learning.config import Belief, Config, Imitation, Ppo, config_from
 from agents.learning.parallel import ALONE
@@ -240,7 +240,7 @@ def test_n_and_n_updates_equal_2n_bit_for_bit(tmp_path: Path) -> None:
         ppo.update(learner, rollout, config.ppo, number / 4, config.seed + number)
     checkpoint.save(tmp_path / "stopped", learner, config, Progress(2, 2 * 16 * 40))
     train.train(config, tmp_path / "stopped", resume=True)
-    whole, stopped = (checkpoint.find(tmp_path / name) for name in ("whole", "stopped"))
+    whole, stopped = (stored.find(tmp_path / name) for name in ("whole", "stopped"))
     for name in ("policy", "critic", "muon", "adam", "beliefs"):
         assert (whole / f"{name}.safetensors").read_bytes() == (stopped / f"{name}.safetensors").read_bytes()
 
@@ -260,7 +260,7 @@ def test_a_checkpoint_plays_with_and_without_its_head(tmp_path: Path) -> None:
     assert np.array_equal(*acts)
     with pytest.raises(ValueError, match=r"without.* has no belief head: .*belief\.weight above 0"):
         Believer.load(tmp_path / "without", RULES)
-    (checkpoint.find(tmp_path / "with") / "beliefs.safetensors").unlink()
+    (stored.find(tmp_path / "with") / "beliefs.safetensors").unlink()
     with pytest.raises(ValueError, match=r"cannot load .*beliefs\.safetensors"):
         Believer.load(tmp_path / "with", RULES)
 

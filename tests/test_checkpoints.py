@@ -13,7 +13,7 @@ from trials import FILES, RULES, UPDATE, small
 
 import export
 import train
-from agents.learning import checkpoint
+from agents.learning import checkpoint, stored
 from agents.learning.checkpoint import Progress
 from agents.registry import make
 from malilla_env import ruleset
@@ -31,7 +31,7 @@ def changed_meta(folder: Path, **values: object) -> None:
 def folder(tmp_path: Path) -> Path:
     """A checkpoint of small() after an update."""
     train.train(small(decisions=UPDATE), tmp_path / "run", resume=False)
-    return checkpoint.find(tmp_path / "run")
+    return stored.find(tmp_path / "run")
 
 
 def refused_by_all(folder: Path, told: str) -> None:
@@ -157,15 +157,15 @@ def test_only_the_learning_rates_may_be_changed_when_resuming(folder: Path) -> N
         run, train.new_learner(lower), lower, Progress(2, 2 * UPDATE, changes=progress.changes)
     )
     assert checkpoint.resume(run, train.new_learner(lower), lower).changes == progress.changes
-    assert checkpoint.read_meta(saved_again)["config"]["ppo"]["learning_rate"] == 5e-4
+    assert stored.read_meta(saved_again)["config"]["ppo"]["learning_rate"] == 5e-4
 
 
 # --- one file
 def test_a_packed_policy_is_the_policy_of_its_checkpoint(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "small.safetensors"
     export.export(export.Options(folder, out), export.Console())
-    assert checkpoint.stored(out)[1] == checkpoint.read_meta(folder)
-    packed, kept = checkpoint.load_policy(out, RULES), checkpoint.load_policy(folder, RULES)
+    assert stored.locate(out)[1] == stored.read_meta(folder)
+    packed, kept = stored.load_policy(out, RULES), stored.load_policy(folder, RULES)
     assert all(torch.equal(tensor, kept.state_dict()[name]) for name, tensor in packed.state_dict().items())
     assert make(str(out), RULES).name == "small.safetensors"
     again = tmp_path / "again.safetensors"
@@ -176,7 +176,7 @@ def test_a_packed_policy_is_the_policy_of_its_checkpoint(folder: Path, tmp_path:
 
 def test_a_file_that_is_no_packed_policy_is_refused_by_name(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "small.safetensors"
-    checkpoint.pack(folder, out)
+    stored.pack(folder, out)
     with pytest.raises(ValueError, match=r"small\.safetensors was trained for rule set malilla .* not manille"):
         make(str(out), ruleset("manille"))
     out.write_bytes(out.read_bytes()[:-8])

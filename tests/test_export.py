@@ -21,7 +21,7 @@ from rich.console import Console
 
 import evaluate
 import export
-from agents.learning import checkpoint
+from agents.learning import checkpoint, stored
 from agents.learning.checkpoint import Progress
 from agents.learning.config import config_from
 from agents.learning.ppo import Learner
@@ -115,7 +115,7 @@ def test_no_trace_of_the_machine_is_in_the_file(file: Path) -> None:
 
 
 def test_the_same_checkpoint_gives_the_same_file(file: Path, run: Path, figures: Path) -> None:
-    told = export.metadata(MALILLA, checkpoint.read_meta(checkpoint.find(run)), export.read_figures(figures, MALILLA))
+    told = export.metadata(MALILLA, stored.read_meta(stored.find(run)), export.read_figures(figures, MALILLA))
     assert export.model(MALILLA, network(), told).SerializeToString(deterministic=True) == file.read_bytes()
 
 
@@ -260,7 +260,7 @@ def test_a_file_that_is_there_is_replaced(
     out = tmp_path / "F.onnx"
     out.write_bytes(b"what was there")
     monkeypatch.setattr(export, "model", lambda *_: onnx.load(file))
-    assert export.main([str(checkpoint.find(run)), "--out", str(out)]) == 0
+    assert export.main([str(stored.find(run)), "--out", str(out)]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["F.onnx"]
     assert Policy(out, MALILLA).metadata["licence"] == "MIT"
 
@@ -284,7 +284,7 @@ def test_a_file_that_is_there_is_replaced(
 def test_a_wrong_input_is_told_in_one_line(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
-    meta = checkpoint.read_meta(checkpoint.find(run))
+    meta = stored.read_meta(stored.find(run))
     (tmp_path / "text").write_text("no JSON")
     (tmp_path / "list").write_text("[]")
     (tmp_path / "long").write_text(json.dumps({"results": [], "rules": ruleset("malilla-70").to_dict()}))

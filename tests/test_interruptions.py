@@ -17,7 +17,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from trials import ROOT, UPDATE, full_disk, newest, raising, run_main, small, to_toml, weights
 
 import train
-from agents.learning import checkpoint
+from agents.learning import checkpoint, files
 from agents.learning.checkpoint import Progress
 from agents.learning.events import EventLog
 from agents.learning.interruption import Interruption
@@ -42,13 +42,13 @@ def test_a_checkpoint_that_finds_the_disk_full_leaves_the_one_before(
     learner = train.new_learner(config)
     checkpoint.save(tmp_path, learner, config, Progress(1, UPDATE))
     faults: dict[str, tuple[Any, str, Callable[..., None]]] = {
-        "safetensors": (checkpoint, "save_file", full_disk(1, checkpoint.SafetensorError("No space left on device"))),
+        "safetensors": (files, "save_file", full_disk(1, files.SafetensorError("No space left on device"))),
         "meta.json": (Path, "write_text", raising(full)),
-        "sync": (checkpoint, "_to_disk", raising(full)),
+        "sync": (files, "to_disk", raising(full)),
         "rename": (Path, "rename", raising(full)),
     }
     with monkeypatch.context() as patch:
-        patch.setattr(*((checkpoint, "save_file", full_disk(place)) if isinstance(place, int) else faults[place]))
+        patch.setattr(*((files, "save_file", full_disk(place)) if isinstance(place, int) else faults[place]))
         with pytest.raises(
             OSError,
             match=r"cannot write the checkpoint .*00000002 \(.*No space left on device.*\); the checkpoint .*00000001 "
@@ -64,7 +64,7 @@ def test_a_snapshot_that_finds_the_disk_full_says_where_the_run_stands(
 ) -> None:
     learner = train.new_learner(small())
     checkpoint.save(tmp_path, learner, small(), Progress(1, UPDATE))
-    monkeypatch.setattr(checkpoint, "save_file", full_disk(0))
+    monkeypatch.setattr(files, "save_file", full_disk(0))
     told = r"cannot write the snapshot .*league/00000002 \(.*No space left.*\); .*00000001 stands: make room"
     with pytest.raises(OSError, match=told):
         checkpoint.save_snapshot(tmp_path, learner.policy, small(), Progress(2, 2 * UPDATE))
@@ -76,7 +76,7 @@ def test_a_run_whose_disk_fills_up_ends_in_one_line_and_goes_on(
 ) -> None:
     file, run = to_toml(small(), tmp_path / "small.toml"), tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save_file", full_disk(9))  # of four a checkpoint, at updates 0, 2 and 4
+        patch.setattr(files, "save_file", full_disk(9))  # of four a checkpoint, at updates 0, 2 and 4
         assert run_main(patch, file, "--out", run) == 2
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith(f"train.py: cannot write the checkpoint {run}/checkpoints/00000004 (")
@@ -89,7 +89,7 @@ def test_a_first_checkpoint_that_finds_the_disk_full_says_that_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save_file", full_disk(2))
+        patch.setattr(files, "save_file", full_disk(2))
         with pytest.raises(OSError, match="run holds no checkpoint yet: make room, then go on with --resume"):
             train.train(small(), tmp_path / "run", resume=False)
     assert train.train(small(), tmp_path / "run", resume=True) is None
@@ -194,7 +194,7 @@ from pathlib import Path
 import torch
 torch.set_num_threads(1)
 import train
-from agents.learning import checkpoint
+from agents.learning import checkpoint, files, stored
 from agents.learning.checkpoint import Progress
 from agents.learning.config import config_from
 
@@ -215,9 +215,9 @@ def dying(plain, calls, after):
         os.kill(os.getpid(), signal.SIGKILL)
     return call
 
-PLACES = [(checkpoint, "save_file", calls, after) for calls in range(4) for after in (False, True)]
+PLACES = [(files, "save_file", calls, after) for calls in range(4) for after in (False, True)]
 PLACES += [(Path, "write_text", 0, False), (Path, "write_text", 0, True)]
-PLACES += [(checkpoint, "_to_disk", calls, False) for calls in (0, 6)]
+PLACES += [(files, "to_disk", calls, False) for calls in (0, 6)]
 PLACES += [(Path, "rename", calls, after) for calls in range(2) for after in (False, True)]
 PLACES += [(shutil, "rmtree", calls, False) for calls in range(1, 4)]
 for owner, name, calls, after in PLACES:
@@ -226,7 +226,7 @@ for owner, name, calls, after in PLACES:
         checkpoint.save(run, learner, config, Progress(2, 2))
         os._exit(9)  # it was to die before
     status = os.waitpid(child, 0)[1]
-    newest = checkpoint.find(run)
+    newest = stored.find(run)
     progress = checkpoint.resume(run, train.new_learner(config), config)
     print(name, calls, after, os.WTERMSIG(status), newest.name, progress.update)
     for folder in (run / "checkpoints").glob("00000002"):
@@ -248,7 +248,7 @@ def test_a_kill_at_any_moment_of_a_checkpoint_leaves_this_one_or_the_one_before(
         place = f"{name} {calls} {late}"
         assert number == "9", place
         renamed = (name, calls, late) in {("rename", "0", "True"), ("rename", "1", "False"), ("rename", "1", "True")}
-        complete = renamed or (name, calls) in {("_to_disk", "6"), ("rmtree", "2"), ("rmtree", "3")}
+        complete = renamed or (name, calls) in {("to_disk", "6"), ("rmtree", "2"), ("rmtree", "3")}
         assert newest_name == ("00000002" if complete else "00000001"), place
         assert int(update) == int(newest_name), place
     assert set(after) == {"00000000 00000001"}  # what the kill left half there is gone
@@ -257,16 +257,16 @@ def test_a_kill_at_any_moment_of_a_checkpoint_leaves_this_one_or_the_one_before(
 DYING_TRAIN = """
 import os, signal, sys
 import train
-from agents.learning import checkpoint
+from agents.learning import checkpoint, files, stored
 
-calls, plain = int(os.environ["CALLS"]), checkpoint.save_file
+calls, plain = int(os.environ["CALLS"]), files.save_file
 def save_file(*arguments):
     global calls
     calls -= 1
     if calls < 0:
         os.kill(os.getpid(), signal.SIGKILL)
     plain(*arguments)
-checkpoint.save_file = save_file
+files.save_file = save_file
 sys.exit(train.main())
 """
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import train
-from agents.learning import checkpoint, league, ppo
+from agents.learning import checkpoint, league, ppo, stored
 from agents.learning.checkpoint import Progress, Snapshot
 from agents.learning.config import Config, League, config_from
 from agents.learning.league import draw, odds, record, seating, thin
@@ -261,7 +261,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def stored_league(run: Path) -> list[dict[str, float]]:
-    return checkpoint.read_meta(checkpoint.find(run))["league"]
+    return stored.read_meta(stored.find(run))["league"]
 
 
 def test_case_16_neither_a_snapshot_nor_a_guest_moves_with_the_live_weights(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_case_18_a_run_with_a_league_that_is_killed_resumes_to_the_same(
     named = {entry["update"] for entry in stored_league(tmp_path / "killed")}
     assert max(named) < max(int(path.name) for path in (tmp_path / "killed" / "league").iterdir())
     train.train(config, tmp_path / "killed", resume=True)
-    whole, killed = (files(checkpoint.find(tmp_path / name)) for name in ("whole", "killed"))
+    whole, killed = (files(stored.find(tmp_path / name)) for name in ("whole", "killed"))
     assert killed == whole
     assert len(json.loads(whole["meta.json"])["league"]) == 3
     assert any(entry["hands"] for entry in json.loads(whole["meta.json"])["league"])
@@ -329,7 +329,7 @@ def test_snapshots_start_after_the_imitation_and_those_that_no_checkpoint_names_
     train.train(config, tmp_path, resume=False)
     assert [entry["update"] for entry in stored_league(tmp_path)] == [4, 8, 12]  # 6 and 10 had the nearest neighbours
     named = {4, 8, 12} | {
-        int(entry["update"]) for entry in checkpoint.read_meta(tmp_path / "checkpoints" / "00000011")["league"]
+        int(entry["update"]) for entry in stored.read_meta(tmp_path / "checkpoints" / "00000011")["league"]
     }
     assert {int(path.name) for path in (tmp_path / "league").iterdir()} == named
     assert not list((tmp_path / "league").glob(".*"))

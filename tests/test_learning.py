@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import train
-from agents.learning import checkpoint, ppo
+from agents.learning import checkpoint, ppo, stored
 from agents.learning.checkpoint import Progress
 from agents.learning.config import Config, Imitation, Ppo, config_from, load_config
 from agents.learning.goal import MatchChance, Points, new_goal
@@ -381,7 +381,7 @@ def test_a_wrong_name_is_told_before_anything_is_written(tmp_path: Path, values:
 
 # --- checkpoints
 def weights(run: Path) -> dict[str, bytes]:
-    folder = checkpoint.find(run)
+    folder = stored.find(run)
     return {name: (folder / f"{name}.safetensors").read_bytes() for name in ("policy", "critic", "muon", "adam")}
 
 
@@ -419,7 +419,7 @@ def test_case_18_a_killed_run_resumes_to_the_same_weights(tmp_path: Path) -> Non
 def test_case_17_checkpoints_hold_no_code(tmp_path: Path) -> None:
     config = small()
     checkpoint.save(tmp_path, train.new_learner(config), config, Progress())
-    assert {path.suffix for path in checkpoint.find(tmp_path).iterdir()} == {".safetensors", ".json"}
+    assert {path.suffix for path in stored.find(tmp_path).iterdir()} == {".safetensors", ".json"}
     for path in [*ROOT.glob("*.py"), *(ROOT / "agents").rglob("*.py"), *(ROOT / "malilla_env").rglob("*.py")]:
         text = path.read_text()
         assert not [word for word in ("torch.load", "import pickle") if word in text], path
@@ -432,7 +432,7 @@ def test_old_checkpoints_go_and_half_written_ones_are_not_seen(tmp_path: Path) -
         checkpoint.save(tmp_path, learner, config, Progress(number, number))
     assert [path.name for path in sorted((tmp_path / "checkpoints").iterdir())] == ["00000002", "00000003"]
     (tmp_path / "checkpoints" / ".00000009.part").mkdir()
-    assert checkpoint.find(tmp_path).name == "00000003"
+    assert stored.find(tmp_path).name == "00000003"
 
 
 def test_case_16_a_loaded_snapshot_does_not_move_with_the_live_weights(tmp_path: Path) -> None:
@@ -462,7 +462,7 @@ def test_a_reloaded_policy_plays_as_the_saved_one(tmp_path: Path) -> None:
 def test_an_optimiser_of_which_a_part_is_missing_is_refused(tmp_path: Path) -> None:
     config = small(decisions=16 * 40)
     train.train(config, tmp_path, resume=False)
-    file = checkpoint.find(tmp_path) / "muon.safetensors"
+    file = stored.find(tmp_path) / "muon.safetensors"
     moments = load_file(file)
     save_file({key: value for key, value in moments.items() if key != "0.momentum"}, file)
     with pytest.raises(ValueError, match=r"cannot load .*muon\.safetensors: it says nothing of the parameters \[0\]"):
@@ -473,21 +473,21 @@ def test_a_checkpoint_of_another_game_or_a_broken_one_is_refused(tmp_path: Path)
     config = small()
     folder = checkpoint.save(tmp_path, train.new_learner(config), config, Progress())
     with pytest.raises(ValueError, match=r"trained for rule set malilla .* not malilla-70 .*target 35 / 70"):
-        checkpoint.load_policy(tmp_path, ruleset("malilla-70"))
+        stored.load_policy(tmp_path, ruleset("malilla-70"))
     meta = (folder / "meta.json").read_text()
     (folder / "meta.json").write_text(meta.replace(layout(RULES).hash, "0" * 16))
     with pytest.raises(ValueError, match=f"layout {'0' * 16}.* writes {layout(RULES).hash}"):
-        checkpoint.load_policy(tmp_path, RULES)
+        stored.load_policy(tmp_path, RULES)
     (folder / "meta.json").write_text(meta)
     whole = (folder / "policy.safetensors").read_bytes()
     (folder / "policy.safetensors").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"cannot load .*policy\.safetensors"):
-        checkpoint.load_policy(tmp_path, RULES)
+        stored.load_policy(tmp_path, RULES)
     (folder / "meta.json").write_text(meta[:50])
     with pytest.raises(ValueError, match=r"cannot read .*meta\.json"):
-        checkpoint.load_policy(tmp_path, RULES)
+        stored.load_policy(tmp_path, RULES)
     with pytest.raises(ValueError, match="holds no checkpoint"):
-        checkpoint.load_policy(tmp_path / "elsewhere", RULES)
+        stored.load_policy(tmp_path / "elsewhere", RULES)
 
 
 # --- the command
@@ -516,4 +516,4 @@ def test_the_smoke_config_trains_evaluates_and_leaves_a_run(tmp_path: Path) -> N
     assert code == 0, told
     assert "margin against heuristic" in told
     assert list((tmp_path / "run").glob("events.out.tfevents*"))
-    assert checkpoint.read_meta(checkpoint.find(tmp_path / "run"))["decisions"] >= 10_000
+    assert stored.read_meta(stored.find(tmp_path / "run"))["decisions"] >= 10_000

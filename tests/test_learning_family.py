@@ -14,7 +14,7 @@ from rich.console import Console
 
 import export
 import train
-from agents.learning import checkpoint
+from agents.learning import checkpoint, stored
 from agents.learning.checkpoint import Progress
 from agents.learning.config import Config, config_from, load_config
 from agents.learning.ppo import Learner
@@ -58,7 +58,7 @@ def test_every_rule_set_is_learned(name: str, tmp_path: Path) -> None:
     before = train.new_learner(config).policy.state_dict()
     before = {key: value.clone() for key, value in before.items()}
     train.train(config, tmp_path / "run", resume=False)
-    meta = checkpoint.read_meta(checkpoint.find(tmp_path / "run"))
+    meta = stored.read_meta(stored.find(tmp_path / "run"))
     assert meta["decisions"] >= config.decisions
     rules, player = config.rules(), NeuralPlayer.load(tmp_path / "run", config.rules())
     after = player.policy.state_dict()

@@ -20,7 +20,7 @@ from trials import FILES, ROOT, RULES, UPDATE, full_disk, newest, run_main, smal
 
 import export
 import train
-from agents.learning import checkpoint, failure, ppo, rollout
+from agents.learning import checkpoint, failure, files, ppo, rollout, stored
 from agents.learning.checkpoint import Progress
 from agents.learning.config import Config, Imitation, Ppo
 from agents.learning.limits import Unsound, check_step
@@ -107,7 +107,7 @@ def test_case_13_no_illegal_move_is_played_in_100_000_after_reload_and_export(tm
     folder = saved(policy, tmp_path / "run")
     assert moves_played(RULES, NeuralPlayer(RULES, policy).act, 250) == (10_000, 0)
     assert moves_played(RULES, make(str(folder), RULES).act, 2500) == (100_000, 0)
-    model = export.model(RULES, policy.eval(), export.metadata(RULES, checkpoint.read_meta(folder), None))
+    model = export.model(RULES, policy.eval(), export.metadata(RULES, stored.read_meta(folder), None))
     (tmp_path / "policy.onnx").write_bytes(model.SerializeToString())
     assert moves_played(RULES, OnnxPlayer(tmp_path / "policy.onnx", RULES).act, 2500) == (100_000, 0)
 
@@ -404,9 +404,9 @@ def test_an_exploding_run_ends_with_its_batch_saved_and_one_line(
     lower = ("--ppo.learning_rate", "1e-3", "--ppo.final_learning_rate", "1e-4")
     assert run_main(monkeypatch, file, "--out", run, "--resume", *lower) == 0
     assert "learning_rate 0.9 / 0.001" in capfd.readouterr().out
-    (change,) = checkpoint.read_meta(checkpoint.find(run))["changes"]
+    (change,) = stored.read_meta(stored.find(run))["changes"]
     assert change.startswith("update 0: ppo.final_learning_rate 0.9 / 0.0001")
-    told = json.loads(export.metadata(RULES, checkpoint.read_meta(checkpoint.find(run)), None)["training"])
+    told = json.loads(export.metadata(RULES, stored.read_meta(stored.find(run)), None)["training"])
     assert told["changes"] == [change]
 
 
@@ -447,7 +447,7 @@ def test_a_failure_that_cannot_be_saved_is_told_all_the_same(tmp_path: Path, mon
     config = small()
     learner = train.new_learner(config)
     checkpoint.save(tmp_path, learner, config, Progress())
-    monkeypatch.setattr(checkpoint, "save_file", full_disk(0))
+    monkeypatch.setattr(files, "save_file", full_disk(0))
     with (
         pytest.raises(FloatingPointError, match=r"value_loss is not finite .*could not be saved in .*No space left"),
         failure.kept(tmp_path, learner, config, Progress(1, 640)),

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 import train
-from agents.learning import checkpoint
+from agents.learning import stored
 from agents.learning.config import Config, config_from
 from malilla_env import ruleset
 
@@ -52,12 +52,12 @@ def to_toml(config: Config, path: Path) -> Path:
 
 
 def weights(run: Path) -> dict[str, bytes]:
-    folder = checkpoint.find(run)
+    folder = stored.find(run)
     return {name: (folder / f"{name}.safetensors").read_bytes() for name in FILES}
 
 
 def newest(run: Path) -> str:
-    return checkpoint.find(run).name
+    return stored.find(run).name
 
 
 def run_main(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:

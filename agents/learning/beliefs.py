@@ -24,8 +24,8 @@ from rich.table import Table
 
 from agents.base import Agent
 from agents.beliefs import Believer, held
-from agents.learning.checkpoint import find, read_meta
 from agents.learning.rollout import start_scores
+from agents.learning.stored import find, read_meta
 from agents.neural import ILLEGAL_LOGIT, NeuralPlayer
 from agents.registry import make
 from agents.search.worlds import sample, states

@@ -1,17 +1,14 @@
-"""Checkpoints: folders of safetensors and JSON, written whole or not at all; nothing in them is code.
+"""Checkpoints: what a run keeps to go on from, and its league's snapshots.
 
 Enters: a learner, its config and its counters. Leaves: `run/checkpoints/<update>/` with policy.safetensors,
 critic.safetensors, the optimisers' muon.safetensors and adam.safetensors, with a belief head (the config in meta.json
 tells by its `belief.weight`) beliefs.safetensors, and meta.json; and the league's snapshots, `run/league/<update>/`
 with policy.safetensors and meta.json, which load as checkpoints do. All randomness of a run is counter-based (seed,
-update), so the counters are its whole random state. A folder is written under another name and renamed when it is
-complete.
+update), so the counters are its whole random state.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import subprocess
 from dataclasses import asdict, dataclass, replace
@@ -20,21 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
-from agents.beliefs import Beliefs
-from agents.learning.config import Config, config_from
-from agents.learning.limits import not_finite
+from agents.learning.config import Config
+from agents.learning.files import load_into, part_of, tensors_in, write
 from agents.learning.ppo import Learner
+from agents.learning.stored import FORMAT, check_fit, config_of, differences, find, folders_of, read_meta
 from agents.neural import Policy
-from malilla_env import RuleSet, __version__
+from malilla_env import __version__
 from malilla_env.observation import layout, state_layout
 
-FORMAT = "malilla-checkpoint-3"
-NEEDED = ("config", "rules", "rules_hash", "layout_hash", "state_layout_hash", "update", "decisions")
-PACKED = ".safetensors"  # the suffix of one file that holds a policy and its meta.json
 KEPT = 2  # newest checkpoints of a run; older ones are deleted
 
 
@@ -64,8 +56,8 @@ def save(run: Path, learner: Learner, config: Config, progress: Progress) -> Pat
     """
     folder = run / "checkpoints" / f"{progress.update:08d}"
     _write_in(run, "checkpoint", folder, tensors_of(learner), describe(config, progress))
-    for old in _folders(run)[:-KEPT]:
-        old.rename(_part(old))  # first, so that a kill leaves none half there
+    for old in folders_of(run)[:-KEPT]:
+        old.rename(part_of(old))  # first, so that a kill leaves none half there
     for left in folder.parent.glob(".*.part"):
         shutil.rmtree(left, ignore_errors=True)
     _drop_snapshots(run)
@@ -86,30 +78,10 @@ def snapshot_folder(run: Path, update: int) -> Path:
 
 def _drop_snapshots(run: Path) -> None:
     """Delete the snapshots that no checkpoint names any more; until then a run could still be resumed with them."""
-    entries = [entry for folder in _folders(run) for entry in read_meta(folder).get("league", [])]
+    entries = [entry for folder in folders_of(run) for entry in read_meta(folder).get("league", [])]
     named = {snapshot_folder(run, entry["update"]) for entry in entries}
     for folder in set((run / "league").glob("[0-9]" * 8)) - named:
         shutil.rmtree(folder)
-
-
-def write(folder: Path, files: dict[str, dict[str, Tensor]], meta: dict[str, Any]) -> None:
-    """A folder of safetensors, by the file's name, and a meta.json: there whole or not at all; OSError says why not."""
-    part = _part(folder)
-    shutil.rmtree(part, ignore_errors=True)
-    try:
-        part.mkdir(parents=True)
-        for name, tensors in files.items():
-            save_file({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}, part / name)
-        (part / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
-        for file in (*part.iterdir(), part):
-            _to_disk(file)
-        shutil.rmtree(folder, ignore_errors=True)
-        part.rename(folder)
-        _to_disk(folder.parent)
-    except SafetensorError as error:  # what it makes of a full disk
-        raise OSError(str(error)) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def _write_in(run: Path, kind: str, folder: Path, files: dict[str, dict[str, Tensor]], meta: dict[str, Any]) -> None:
@@ -122,23 +94,10 @@ def _write_in(run: Path, kind: str, folder: Path, files: dict[str, dict[str, Ten
         ) from error
 
 
-def _part(folder: Path) -> Path:
-    """The name of a folder that is not yet, or no longer, complete."""
-    return folder.with_name(f".{folder.name}.part")
-
-
 def standing(run: Path) -> str:
     """Which checkpoint there is to go on from, in words."""
-    folders = _folders(run)
+    folders = folders_of(run)
     return f"the checkpoint {folders[-1]} stands" if folders else f"{run} holds no checkpoint yet"
-
-
-def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def describe(config: Config, progress: Progress) -> dict[str, Any]:
@@ -189,173 +148,6 @@ def _moments(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     return {f"{number}.{key}": value for number, entry in entries for key, value in entry.items()}
 
 
-def _folders(run: Path) -> list[Path]:
-    """The run's complete checkpoints, oldest first."""
-    return sorted(path for path in (run / "checkpoints").glob("[0-9]*") if (path / "meta.json").is_file())
-
-
-def any_in(run: Path) -> bool:
-    return bool(_folders(run))
-
-
-def find(path: Path) -> Path:
-    """A checkpoint's folder, or the newest one of a run's folder; ValueError if there is none."""
-    if (path / "meta.json").is_file():
-        return path
-    folders = _folders(path)
-    if not folders:
-        raise ValueError(
-            f"{path} holds no checkpoint: give a folder that train.py --out wrote, or one of its checkpoints"
-        )
-    return folders[-1]
-
-
-def read_meta(folder: Path) -> dict[str, Any]:
-    """The meta.json of a checkpoint, its format and counters checked."""
-    file = folder / "meta.json"
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise ValueError(f"cannot read {file}: {error}") from error
-    return _checked_meta(text, file)
-
-
-def _checked_meta(text: str, file: Path) -> dict[str, Any]:
-    """What a meta.json of this text says; ValueError names the file."""
-    try:
-        meta = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"cannot read {file}: {error}") from error
-    if not isinstance(meta, dict):
-        raise ValueError(f"{file} is not what a checkpoint holds: it must be an object, not {type(meta).__name__}")
-    if meta.get("format") != FORMAT:
-        raise ValueError(
-            f"{file} is of the format {meta.get('format')!r}, not {FORMAT}: train anew, or use the version of "
-            f"malilla_env that wrote it ({meta.get('version', 'unknown')}; this is {__version__})"
-        )
-    missing = [key for key in NEEDED if key not in meta]
-    if missing:
-        raise ValueError(f"{file} lacks {', '.join(missing)}")
-    for key in ("update", "decisions"):
-        if type(meta[key]) is not int or meta[key] < 0:
-            raise ValueError(f"{file}: {key} must be a whole number, 0 or more, not {meta[key]!r}")
-    return meta
-
-
-def pack(path: Path, out: Path) -> None:
-    """Write the policy of a checkpoint or run folder as one file, what meta.json says in its header: whole or not."""
-    place, meta = stored(path)
-    tensors = _tensors_in(_policy_file(place))
-    part = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        save_file(tensors, part, metadata={"meta": json.dumps(meta)})
-        _to_disk(part)
-        part.replace(out)
-    except SafetensorError as error:  # what it makes of a full disk
-        raise OSError(f"cannot write {out}: {error}") from error
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def stored(path: Path) -> tuple[Path, dict[str, Any]]:
-    """Where a policy lies, and what its meta.json says: a checkpoint, a run folder's newest, or a packed file."""
-    if path.suffix != PACKED:
-        folder = find(path)
-        return folder, read_meta(folder)
-    try:
-        with safe_open(path, "pt") as file:
-            told = file.metadata() or {}
-    except (OSError, SafetensorError) as error:
-        raise ValueError(f"cannot load {path}: {error}") from error
-    if "meta" not in told:
-        raise ValueError(f"{path} does not say what it plays: give a file that export.py wrote, or a checkpoint")
-    return path, _checked_meta(told["meta"], path)
-
-
-def _policy_file(place: Path) -> Path:
-    """The file of a policy's weights, at a place that `stored` names."""
-    return place if place.suffix == PACKED else place / f"policy{PACKED}"
-
-
-def config_of(folder: Path, meta: dict[str, Any]) -> Config:
-    """The config that a checkpoint was made with; ValueError names the place and the wrong key."""
-    try:
-        return config_from(meta["config"])
-    except ValueError as error:
-        raise ValueError(f"{folder}: its config does not fit this version: {error}") from error
-
-
-def check_fit(folder: Path, meta: dict[str, Any], rules: RuleSet) -> None:
-    """ValueError, naming both, if a checkpoint was made for another game or another observation layout."""
-    if meta["rules_hash"] != rules.hash:
-        try:
-            made = RuleSet.from_dict(meta["rules"])
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{folder}: its rule set does not fit this version: {error}") from error
-        raise ValueError(
-            f"{folder} was trained for rule set {made.name} ({meta['rules_hash']}), not {rules.name} ({rules.hash}): "
-            + differences(made.to_dict(), rules.to_dict())
-            + f". It plays {made.name}: name that as the rule set"
-        )
-    if meta["layout_hash"] != layout(rules).hash:
-        raise ValueError(
-            f"{folder} reads observation layout {meta['layout_hash']}, this version of malilla_env ({__version__}) "
-            f"writes {layout(rules).hash}: train anew, or use version {meta.get('version')}"
-        )
-
-
-def differences(old: dict[str, Any], new: dict[str, Any], where: str = "") -> str:
-    """The entries in which two nested dicts differ, as text."""
-    parts = []
-    for key in sorted(old.keys() | new.keys()):
-        before, after = old.get(key), new.get(key)
-        if isinstance(before, dict) and isinstance(after, dict):
-            parts.append(differences(before, after, f"{where}{key}."))
-        elif before != after:
-            parts.append(f"{where}{key} {before!r} / {after!r}")
-    return ", ".join(part for part in parts if part)
-
-
-def _tensors_in(file: Path, finite: bool = True) -> dict[str, Tensor]:
-    """The tensors of a file; ValueError names it if it cannot be read, or holds a number that is not finite."""
-    try:
-        tensors = load_file(file)
-    except (OSError, SafetensorError) as error:
-        raise ValueError(f"cannot load {file}: {error}") from error
-    if finite and (wrong := not_finite(tensors)):
-        raise ValueError(f"cannot load {file}: {wrong} holds numbers that are not finite; take an earlier checkpoint")
-    return tensors
-
-
-def _load(module: nn.Module, file: Path, finite: bool = True) -> None:
-    """Fill a network from a file; ValueError names the file and what does not fit."""
-    tensors = _tensors_in(file, finite)
-    try:
-        module.load_state_dict(tensors)
-    except RuntimeError as error:
-        raise ValueError(f"cannot load {file}: {' '.join(str(error).split())}") from error
-
-
-def load_policy(path: Path, rules: RuleSet) -> Policy:
-    """A stored policy, refused if it was made for other rules or another layout."""
-    place, meta = stored(path)
-    check_fit(place, meta, rules)
-    policy = Policy(rules, config_of(place, meta).network.policy)
-    _load(policy, _policy_file(place))
-    return policy
-
-
-def load_beliefs(path: Path, rules: RuleSet) -> tuple[Policy, Beliefs]:
-    """The policy of a checkpoint or run folder and its belief head; ValueError if it has none, or as `load_policy`."""
-    folder = find(path)
-    policy, config = load_policy(folder, rules), config_of(folder, read_meta(folder))
-    if not config.belief.weight:
-        raise ValueError(f"{folder} has no belief head: give one that was trained with belief.weight above 0")
-    beliefs = Beliefs(rules, config.network.policy[-1], config.network.belief)
-    _load(beliefs, folder / "beliefs.safetensors")
-    return policy, beliefs
-
-
 def resume(run: Path, learner: Learner, config: Config) -> Progress:
     """Restore a learner from the newest checkpoint of a run made with the same config, but for its learning rates."""
     folder = find(run)
@@ -392,10 +184,10 @@ def _with_rates(config: Config, other: Config) -> Config:
 
 def restore(learner: Learner, folder: Path, finite: bool = True) -> None:
     """Fill the networks and optimisers from a checkpoint's folder; ValueError names the file that does not fit."""
-    _load(learner.policy, folder / "policy.safetensors", finite)
-    _load(learner.critic, folder / "critic.safetensors", finite)
+    load_into(learner.policy, folder / "policy.safetensors", finite)
+    load_into(learner.critic, folder / "critic.safetensors", finite)
     if learner.beliefs:
-        _load(learner.beliefs, folder / "beliefs.safetensors", finite)
+        load_into(learner.beliefs, folder / "beliefs.safetensors", finite)
     _load_optimizer(learner.muon, folder / "muon.safetensors", {"momentum"}, finite)
     _load_optimizer(learner.adam, folder / "adam.safetensors", {"step", "exp_avg", "exp_avg_sq"}, finite)
 
@@ -404,7 +196,7 @@ def _load_optimizer(optimizer: torch.optim.Optimizer, file: Path, names: set[str
     """Fill an optimiser, which keeps these `names` for each of its parameters, or nothing before its first step."""
     whole = optimizer.state_dict()
     state: dict[int, dict[str, Tensor]] = {}
-    for key, tensor in _tensors_in(file, finite).items():
+    for key, tensor in tensors_in(file, finite).items():
         place, _, name = key.partition(".")
         state.setdefault(int(place) if place.isdecimal() else -1, {})[name] = tensor
     numbers = {number for group in whole["param_groups"] for number in group["params"]}

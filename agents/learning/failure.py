@@ -18,9 +18,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from agents.learning import checkpoint
+from agents.learning import checkpoint, stored
 from agents.learning.checkpoint import Progress
 from agents.learning.config import Config
+from agents.learning.files import write
 from agents.learning.limits import Unsound
 from agents.learning.ppo import Learner
 
@@ -47,7 +48,7 @@ def _save(run: Path, learner: Learner, config: Config, progress: Progress, error
     figures = {name: str(figure) for name, figure in error.parts.items()}  # as text: JSON has no NaN
     meta = checkpoint.describe(config, progress) | {"failure": str(error), "parts": figures}
     try:
-        checkpoint.write(folder, checkpoint.tensors_of(learner) | {BATCH: error.batch}, meta)
+        write(folder, checkpoint.tensors_of(learner) | {BATCH: error.batch}, meta)
     except OSError as trouble:
         return f"its minibatch could not be saved in {folder} ({trouble})"
     return f"its minibatch and the networks are in {folder} (docs/TRAINING.md tells how to look at them)"
@@ -70,8 +71,8 @@ class Failure:
 
 def load(folder: Path) -> Failure:
     """A failure's folder read back, on the CPU; ValueError names what is missing or broken."""
-    meta = checkpoint.read_meta(folder)
-    config = checkpoint.config_of(folder, meta)
+    meta = stored.read_meta(folder)
+    config = stored.config_of(folder, meta)
     learner = Learner.of(config)
     checkpoint.restore(learner, folder, finite=False)
     try:

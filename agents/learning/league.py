@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.learning.checkpoint import Progress, Snapshot, load_policy, save_snapshot, snapshot_folder
+from agents.learning.checkpoint import Progress, Snapshot, save_snapshot, snapshot_folder
 from agents.learning.config import Config, League
 from agents.learning.ppo import Learner
 from agents.learning.rollout import Guest, Tally
+from agents.learning.stored import load_policy
 from malilla_env import RuleSet
 
 Snapshots = tuple[Snapshot, ...]  # oldest first

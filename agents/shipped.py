@@ -13,7 +13,7 @@ from malilla_env import RuleSet
 from malilla_env.policy import OnnxPlayer
 
 POLICIES = Path(__file__).parents[1] / "policies"
-WORLDS, TRICKS = 30, 5  # of the search that a policy gains most by; docs/LOG.md has the figures
+WORLDS, TRICKS = 100, 5  # of the search that a policy gains most by; docs/LOG.md has the figures
 
 
 def shipped(rules: RuleSet) -> Path:

@@ -343,7 +343,7 @@ def test_pimc_weighs_worlds_by_a_checkpoints_beliefs(tmp_path: Path) -> None:
     assert player.name == f"pimc:worlds=5,beliefs={tmp_path}"
     chosen, plain = player.act(views, keys), PIMCPlayer(RULES, worlds=5, threads=1)
     assert not np.array_equal(plain.act(views, keys), chosen)
-    plain._weights = lambda views, deals: weigh(log_belief(RULES, views, deals, believer))  # type: ignore[method-assign]
+    plain._likely = lambda views, deals: log_belief(RULES, views, deals, believer)  # type: ignore[method-assign]
     assert np.array_equal(plain.act(views, keys), chosen)
 
 

@@ -161,6 +161,13 @@ def test_only_the_learning_rates_may_be_changed_when_resuming(folder: Path) -> N
 
 
 # --- one file
+def test_files_may_be_read_by_whom_others_may(folder: Path, tmp_path: Path) -> None:
+    out, other = tmp_path / "small.safetensors", tmp_path / "other"
+    stored.pack(folder, out)
+    other.touch()
+    assert {path.stat().st_mode for path in (*folder.iterdir(), out)} == {other.stat().st_mode}
+
+
 def test_a_packed_policy_is_the_policy_of_its_checkpoint(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "small.safetensors"
     export.export(export.Options(folder, out), export.Console())

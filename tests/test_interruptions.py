@@ -260,12 +260,12 @@ import train
 from agents.learning import checkpoint, files, stored
 
 calls, plain = int(os.environ["CALLS"]), files.save_file
-def save_file(*arguments):
+def save_file(*arguments, **named):
     global calls
     calls -= 1
     if calls < 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    plain(*arguments)
+    plain(*arguments, **named)
 files.save_file = save_file
 sys.exit(train.main())
 """

@@ -69,12 +69,12 @@ def full_disk(calls: int, error: Exception | None = None) -> Callable[..., None]
     """A save_file that works so many times and then finds the disk full, half a file written."""
     left = [calls]
 
-    def save(tensors: dict[str, Tensor], path: Path) -> None:
+    def save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
         left[0] -= 1
         if left[0] < 0:
             path.write_bytes(b"half")
             raise error or OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        save_file(tensors, path)
+        save_file(tensors, path, metadata=metadata)
 
     return save
 

@@ -26,7 +26,7 @@ def write(folder: Path, files: dict[str, dict[str, Tensor]], meta: dict[str, Any
     try:
         part.mkdir(parents=True)
         for name, tensors in files.items():
-            save_file({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}, part / name)
+            _save({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}, part / name)
         (part / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
         for file in (*part.iterdir(), part):
             to_disk(file)
@@ -43,13 +43,21 @@ def write_packed(out: Path, tensors: dict[str, Tensor], meta: dict[str, Any]) ->
     """One file of tensors, `meta` in its header: there whole or not at all; OSError says why not."""
     part = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        save_file(tensors, part, metadata={"meta": json.dumps(meta)})
+        _save(tensors, part, {"meta": json.dumps(meta)})
         to_disk(part)
         part.replace(out)
     except SafetensorError as error:  # what it makes of a full disk
         raise OSError(f"cannot write {out}: {error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _save(tensors: dict[str, Tensor], file: Path, metadata: dict[str, str] | None = None) -> None:
+    """Readable by whom other new files are: safetensors lets their owner alone read its own."""
+    file.touch()
+    mode = file.stat().st_mode
+    save_file(tensors, file, metadata=metadata)
+    file.chmod(mode)
 
 
 def part_of(folder: Path) -> Path:

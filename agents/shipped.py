@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agents.base import Agent
 from agents.search.pimc import PIMCPlayer
-from malilla_env import RuleSet
+from malilla_env import PRESETS, RuleSet, ruleset
 from malilla_env.policy import OnnxPlayer
 
 POLICIES = Path(__file__).parents[1] / "policies"
@@ -17,12 +17,13 @@ WORLDS, TRICKS = 100, 5  # of the search that a policy gains most by; docs/LOG.m
 
 
 def shipped(rules: RuleSet) -> Path:
-    """The exported policy of a rule set."""
-    path = POLICIES / f"{rules.name}.onnx"
-    if not path.is_file():
-        names = ", ".join(sorted(file.stem for file in POLICIES.glob("*.onnx"))) or "none"
-        raise ValueError(f"no policy for {rules.name} ships ({names}): train one and give its path")
-    return path
+    """The exported policy of a rule set, or of the same rules by another name."""
+    names = (rules.name, *(name for name in PRESETS if ruleset(name).hash == rules.hash))
+    for path in (POLICIES / f"{name}.onnx" for name in names):
+        if path.is_file():
+            return path
+    there = ", ".join(sorted(file.stem for file in POLICIES.glob("*.onnx"))) or "none"
+    raise ValueError(f"no policy for {rules.name} ships ({there}): train one and give its path")
 
 
 def policy(rules: RuleSet) -> Agent:

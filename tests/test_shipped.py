@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import export
 from agents import make, shipped
 from agents.learning import checkpoint
 from agents.learning.checkpoint import Progress
-from agents.learning.config import config_from
+from agents.learning.config import config_from, load_config
 from agents.learning.ppo import Learner
 from agents.neural import NeuralPlayer
 from malilla_env import GameBatch, RuleSet, ruleset
@@ -61,6 +62,12 @@ def test_policy_plays_the_file_of_its_rule_set(policies: Path) -> None:
     assert not np.array_equal(chosen, make("heuristic", RULES).act(views, keys))
 
 
+def test_the_same_rules_by_another_name_have_the_same_policy() -> None:
+    rules = ruleset("manille-muette")
+    views, keys = states(4, rules)
+    assert np.array_equal(make("policy", rules).act(views, keys), make("policy", ruleset("manille")).act(views, keys))
+
+
 def test_with_search_the_policy_plays_early_and_weighs_worlds_late(policies: Path) -> None:
     file = policies / "malilla.onnx"
     player = make("policy+pimc:worlds=4,tricks=3,threads=1", RULES)
@@ -104,6 +111,14 @@ def test_where_nothing_ships_that_is_said(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(shipped, "POLICIES", tmp_path / "none")
     with pytest.raises(ValueError, match=r"player 'policy': no policy for malilla ships \(none\)"):
         make("policy", RULES)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_ships_has_a_card_with_the_commands_that_made_it(name: str) -> None:
+    card = (shipped.POLICIES / f"{name}.md").read_text(encoding="utf-8")
+    (config,) = set(re.findall(r"train\.py (configs/\S+)", card))
+    assert load_config(ROOT / config).rules().name == name
+    assert all(f"--out policies/{name}{suffix}" in card for suffix in (".onnx", ".safetensors"))
 
 
 @pytest.mark.slow

@@ -41,7 +41,9 @@ def stretch(config: Config, count: int) -> Stretch:
     def work(seconds: float) -> tuple[int, float]:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
         command += ["-m", "benchmarks.processes", json.dumps(config.to_dict()), str(seconds)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{count} processes failed, with exit status {done.returncode}: {done.stderr}")
         decisions, spent = json.loads(done.stdout.splitlines()[-1])
         return decisions, spent
 
